@@ -1,0 +1,11 @@
+//! One governor for every cloud API call a program makes.
+
+mod classify;
+mod clock;
+mod error;
+mod scope;
+
+pub use classify::{Class, Classification, Resend};
+pub use clock::{Clock, FakeClock, Sleep, SystemClock, Timestamp};
+pub use error::{Error, Refusal, RefusalKind};
+pub use scope::{ParseScopeError, Scope};

@@ -1,0 +1,252 @@
+//! Whom a call is charged to: provider / account / region / service / operation.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+/// Where a call goes, as far as limits are concerned.
+///
+/// The text form is `provider/account/region/service/operation`, for instance
+/// `aws/123456789012/eu-west-1/ec2/DescribeVpcs`. A missing part is `*`, a missing operation is left off. Google's
+/// accounts keep their own slash (`gcp/projects/my-project/*/cloudasset/ListAssets`); any other slash inside a part
+/// is percent-encoded, so that every scope survives [`to_string`](ToString::to_string) and
+/// [`parse`](str::parse) unchanged.
+///
+/// A scope is cheap to clone. The provider is kept in lower case; the other parts are kept as given.
+///
+/// ```
+/// use cloud_governor::Scope;
+///
+/// let scope = Scope::new("aws", "123456789012", "eu-west-1", "ec2").with_operation("DescribeVpcs");
+/// assert_eq!(scope.to_string(), "aws/123456789012/eu-west-1/ec2/DescribeVpcs");
+/// assert_eq!("aws/123456789012/eu-west-1/ec2/DescribeVpcs".parse::<Scope>().unwrap(), scope);
+/// assert_eq!(scope.service_scope().to_string(), "aws/123456789012/eu-west-1/ec2");
+/// assert_eq!(scope.account_scope().to_string(), "aws/123456789012/*/*");
+/// ```
+#[derive(Clone)]
+pub struct Scope {
+    parts: Arc<Parts>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Parts {
+    provider: Box<str>,
+    account: Box<str>,
+    region: Box<str>,
+    service: Box<str>,
+    /// Empty where there is none.
+    operation: Box<str>,
+}
+
+const MISSING: &str = "*";
+const RESOURCE_ACCOUNTS: [&str; 3] = ["projects", "organizations", "folders"];
+
+/// What a part's text may not hold as it is. Non-ASCII text is encoded by `utf8_percent_encode` itself.
+const RESERVED: &AsciiSet = &CONTROLS.add(b'/').add(b'%').add(b'*').add(b' ');
+
+impl Scope {
+    /// A scope without an operation. An empty part, or `*`, is a missing one.
+    pub fn new(
+        provider: impl AsRef<str>,
+        account: impl AsRef<str>,
+        region: impl AsRef<str>,
+        service: impl AsRef<str>,
+    ) -> Self {
+        Scope {
+            parts: Arc::new(Parts {
+                provider: known(&provider.as_ref().to_ascii_lowercase()),
+                account: known(account.as_ref()),
+                region: known(region.as_ref()),
+                service: known(service.as_ref()),
+                operation: "".into(),
+            }),
+        }
+    }
+
+    /// This scope with the operation set; an empty operation, or `*`, takes it off.
+    #[must_use]
+    pub fn with_operation(&self, operation: impl AsRef<str>) -> Self {
+        let operation = match operation.as_ref() {
+            MISSING => "",
+            operation => operation,
+        };
+        Scope { parts: Arc::new(Parts { operation: operation.into(), ..Parts::clone(&self.parts) }) }
+    }
+
+    /// The cloud or API, in lower case: `aws`, `azure`, `gcp`, `github`, ..; `*` if missing.
+    pub fn provider(&self) -> &str {
+        &self.parts.provider
+    }
+
+    /// The account, subscription or project; `*` if missing.
+    pub fn account(&self) -> &str {
+        &self.parts.account
+    }
+
+    /// The region; `*` if missing.
+    pub fn region(&self) -> &str {
+        &self.parts.region
+    }
+
+    /// The service; `*` if missing.
+    pub fn service(&self) -> &str {
+        &self.parts.service
+    }
+
+    /// The API operation, if there is one.
+    pub fn operation(&self) -> Option<&str> {
+        Some(&*self.parts.operation).filter(|operation| !operation.is_empty())
+    }
+
+    /// This scope without its operation.
+    #[must_use]
+    pub fn service_scope(&self) -> Self {
+        match self.operation() {
+            None => self.clone(),
+            Some(_) => self.with_operation(""),
+        }
+    }
+
+    /// The provider and the account alone: what a concurrency cap belongs to.
+    #[must_use]
+    pub fn account_scope(&self) -> Self {
+        Scope::new(self.provider(), self.account(), MISSING, MISSING)
+    }
+}
+
+fn known(part: &str) -> Box<str> {
+    if part.is_empty() { MISSING.into() } else { part.into() }
+}
+
+// ===== text =====
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_part(f, self.provider())?;
+        f.write_str("/")?;
+        write_account(f, self.account())?;
+        for part in [self.region(), self.service()].into_iter().chain(self.operation()) {
+            f.write_str("/")?;
+            write_part(f, part)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_part(f: &mut fmt::Formatter<'_>, part: &str) -> fmt::Result {
+    match part {
+        MISSING => f.write_str(MISSING),
+        _ => write!(f, "{}", utf8_percent_encode(part, RESERVED)),
+    }
+}
+
+fn write_account(f: &mut fmt::Formatter<'_>, account: &str) -> fmt::Result {
+    if let Some((kind, id)) = account.split_once('/')
+        && RESOURCE_ACCOUNTS.contains(&kind)
+    {
+        return write!(f, "{kind}/{}", utf8_percent_encode(id, RESERVED));
+    }
+    // An account that is nothing but the keyword would read as the start of a two-part one.
+    if RESOURCE_ACCOUNTS.contains(&account) {
+        let first = account.as_bytes()[0];
+        return write!(f, "%{first:02X}{}", &account[1..]);
+    }
+    write_part(f, account)
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope({self})")
+    }
+}
+
+/// A text that is not a scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseScopeError {
+    text: String,
+    why: &'static str,
+}
+
+impl fmt::Display for ParseScopeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is not a scope: {}", self.text, self.why)
+    }
+}
+
+impl std::error::Error for ParseScopeError {}
+
+impl FromStr for Scope {
+    type Err = ParseScopeError;
+
+    fn from_str(text: &str) -> Result<Self, ParseScopeError> {
+        let fail = |why| ParseScopeError { text: text.to_owned(), why };
+        let segments: Vec<&str> = text.split('/').collect();
+        let two_part_account = segments.get(1).is_some_and(|kind| RESOURCE_ACCOUNTS.contains(kind));
+        let (provider, account, rest) = match segments.as_slice() {
+            // Whatever follows the keyword's slash is the id, an empty one too.
+            [provider, kind, id, rest @ ..] if two_part_account => {
+                let id = if id.is_empty() { String::new() } else { decode(id).map_err(fail)? };
+                (*provider, format!("{kind}/{id}"), rest)
+            }
+            [provider, account, rest @ ..] => (*provider, decode(account).map_err(fail)?, rest),
+            _ => return Err(fail("it has fewer than four parts")),
+        };
+        let (region, service, operation) = match rest {
+            [region, service] => (region, service, None),
+            [region, service, operation] => (region, service, Some(operation)),
+            [] | [_] => return Err(fail("it has fewer than four parts")),
+            _ => return Err(fail("it has more than five parts")),
+        };
+        let part = |segment: &str| decode(segment).map_err(fail);
+        let scope = Scope::new(part(provider)?, account, part(region)?, part(service)?);
+        match operation {
+            Some(operation) => Ok(scope.with_operation(part(operation)?)),
+            None => Ok(scope),
+        }
+    }
+}
+
+fn decode(segment: &str) -> Result<String, &'static str> {
+    if segment.is_empty() {
+        return Err("a part is empty (write * for a missing one)");
+    }
+    let decoded = percent_decode_str(segment).decode_utf8().map_err(|_| "a part is not UTF-8 once decoded")?;
+    Ok(decoded.into_owned())
+}
+
+// ===== identity =====
+
+impl PartialEq for Scope {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts) || self.parts == other.parts
+    }
+}
+
+impl Eq for Scope {}
+
+impl Hash for Scope {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts.hash(state);
+    }
+}
+
+impl PartialOrd for Scope {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scope {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.parts.cmp(&other.parts)
+    }
+}
+
+impl serde::Serialize for Scope {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
