@@ -1,0 +1,7 @@
+//! draft
+
+mod names;
+mod sniff;
+mod identity;
+
+pub use names::service_name;
