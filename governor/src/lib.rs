@@ -5,7 +5,10 @@ mod clock;
 mod error;
 mod scope;
 
-pub use classify::{Class, Classification, Resend};
+pub use classify::{
+    Class, Classification, Classify, Facts, GrpcCode, InvalidRule, Resend, RetryAfter, Rule, RuleBuilder, Rules,
+    Transport, UnknownGrpcCode, classify_error,
+};
 pub use clock::{Clock, FakeClock, Sleep, SystemClock, Timestamp};
 pub use error::{Error, Refusal, RefusalKind};
 pub use scope::{ParseScopeError, Scope};
