@@ -36,11 +36,17 @@ struct Inner {
 
 #[derive(Debug)]
 enum State {
-    Closed { failures: u32 },
+    Closed {
+        failures: u32,
+    },
     /// Refuses until then.
-    Open { until: Timestamp },
+    Open {
+        until: Timestamp,
+    },
     /// One probe holds this state's generation until its lease ends.
-    HalfOpen { lease_until: Timestamp },
+    HalfOpen {
+        lease_until: Timestamp,
+    },
 }
 
 /// Leave to send, under the breaker's state of the moment.
@@ -93,9 +99,7 @@ impl Breaker {
                 inner.state = State::HalfOpen { lease_until: now + lease };
                 Ok(Pass { generation: current, probe: true })
             }
-            State::Open { until } if now < until => {
-                Err(Refused { retry_after: until.until(now), probing: false })
-            }
+            State::Open { until } if now < until => Err(Refused { retry_after: until.until(now), probing: false }),
             State::HalfOpen { lease_until } if now < lease_until => {
                 let retry_after = lease_until.until(now).min(inner.cooldown);
                 Err(Refused { retry_after, probing: true })
@@ -120,9 +124,7 @@ impl Breaker {
     pub(crate) fn refusal(&self, now: Timestamp) -> Option<Refused> {
         let inner = self.inner.lock();
         match inner.state {
-            State::Open { until } if now < until => {
-                Some(Refused { retry_after: until.until(now), probing: false })
-            }
+            State::Open { until } if now < until => Some(Refused { retry_after: until.until(now), probing: false }),
             State::HalfOpen { lease_until } if now < lease_until => {
                 Some(Refused { retry_after: lease_until.until(now).min(inner.cooldown), probing: true })
             }

@@ -472,7 +472,7 @@ impl Core {
             deadline: state.deadline,
             not_before: state.not_before,
             takes_slot: state.takes_slot,
-            lease: timeout.unwrap_or_else(|| self.leaf.settings().longest_attempt()),
+            lease: timeout.unwrap_or_else(|| self.leaf.longest_attempt()),
         })
     }
 
@@ -487,14 +487,18 @@ impl Core {
     /// The refusal of a call that asks for more after its end.
     fn ended(&self, verdict: Verdict) -> Refusal {
         let (kind, reason) = match verdict {
-            Verdict::GiveUp(GiveUp::DeadlineExceeded) => (RefusalKind::DeadlineExceeded, "the deadline leaves no time to retry"),
+            Verdict::GiveUp(GiveUp::DeadlineExceeded) => {
+                (RefusalKind::DeadlineExceeded, "the deadline leaves no time to retry")
+            }
             Verdict::GiveUp(GiveUp::RetryBudgetExhausted) => {
                 (RefusalKind::RetryBudgetExhausted, "the provider's retry budget is empty")
             }
             Verdict::GiveUp(GiveUp::CircuitOpen | GiveUp::ProbeFailed) => {
                 (RefusalKind::CircuitOpen, "the circuit breaker is open")
             }
-            Verdict::GiveUp(_) => (RefusalKind::AttemptTimedOut, "no attempt was answered, and the last allowed one was made"),
+            Verdict::GiveUp(_) => {
+                (RefusalKind::AttemptTimedOut, "no attempt was answered, and the last allowed one was made")
+            }
             Verdict::Done | Verdict::Retry { .. } => (RefusalKind::CallEnded, "the call has had its answer"),
         };
         Refusal::new(kind, self.scope.clone(), reason, None)
@@ -739,7 +743,12 @@ impl Core {
     }
 
     /// The delay before the retry and what was charged for it, or why there is none.
-    fn decide(&self, now: Timestamp, current: &Current, failure: &Classification) -> Result<(Duration, Option<Charge>), GiveUp> {
+    fn decide(
+        &self,
+        now: Timestamp,
+        current: &Current,
+        failure: &Classification,
+    ) -> Result<(Duration, Option<Charge>), GiveUp> {
         let mut state = self.state.lock();
         if current.pass.is_some_and(|pass| pass.probe) && failure.class != Class::Locked {
             return Err(GiveUp::ProbeFailed);
@@ -760,11 +769,7 @@ impl Core {
             return Err(GiveUp::DeadlineExceeded);
         }
         let pays = state.policy.use_budget && (failure.pays_budget || current.number > FREE_RETRIES);
-        let charge = if pays {
-            Some(self.leaf.budget().charge().ok_or(GiveUp::RetryBudgetExhausted)?)
-        } else {
-            None
-        };
+        let charge = if pays { Some(self.leaf.budget().charge().ok_or(GiveUp::RetryBudgetExhausted)?) } else { None };
         Ok((delay, charge))
     }
 

@@ -18,7 +18,14 @@ macro_rules! event {
 }
 
 pub(crate) fn retrying(scope: &Scope, attempt: u32, delay: Duration, class: Class) {
-    event!(debug, "retrying", scope, attempt = attempt, delay_seconds = delay.as_secs_f64(), class = tracing::field::debug(class));
+    event!(
+        debug,
+        "retrying",
+        scope,
+        attempt = attempt,
+        delay_seconds = delay.as_secs_f64(),
+        class = tracing::field::debug(class)
+    );
 }
 
 pub(crate) fn throttled(scope: &Scope, attempt: u32, retry_after: Option<Duration>) {

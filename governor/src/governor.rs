@@ -64,6 +64,12 @@ impl Leaf {
         self.provider.settings()
     }
 
+    /// How long an attempt without a timeout of its own can be expected to take: what plugins give their clients.
+    pub(crate) fn longest_attempt(&self) -> Duration {
+        let settings = self.settings();
+        settings.connect_timeout + settings.read_timeout
+    }
+
     /// The buckets a call takes a token from, the narrowest first.
     pub(crate) fn buckets(&self) -> &[Arc<Bucket>] {
         std::slice::from_ref(&self.bucket)
@@ -386,7 +392,8 @@ impl Registry {
 
     fn provider(&mut self, name: &str) -> Arc<Provider> {
         let config = &self.config;
-        let provider = self.providers.entry(name.into()).or_insert_with(|| Arc::new(Provider::new(config.provider(name))));
+        let provider =
+            self.providers.entry(name.into()).or_insert_with(|| Arc::new(Provider::new(config.provider(name))));
         Arc::clone(provider)
     }
 

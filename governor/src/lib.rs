@@ -6,7 +6,7 @@ mod budget;
 mod bulkhead;
 mod by_hand;
 mod call;
-mod classify;
+pub mod classify;
 mod clock;
 pub mod config;
 mod drive;
@@ -35,9 +35,14 @@ pub use classify::{
     Transport, UnknownGrpcCode, classify_error,
 };
 pub use clock::{Clock, FakeClock, Sleep, SystemClock, Timestamp};
+pub use config::{
+    BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, InvalidLimits, Jitter, Limits,
+    ProviderBuilder, ProviderSettings, RetrySettings, ServiceBuilder, ThrottleSettings,
+};
 pub use drive::Admit;
 pub use error::{Error, Refusal, RefusalKind};
 pub use governor::{Governor, GovernorBuilder, Inspection, MAX_LEAVES, configure, get_governor, reset_governor};
+pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
 pub use scope::{ParseScopeError, Scope};
 pub use stats::{Bound, SlowedBucket, Stats, Summary, Totals, stats_scope};
 pub use waiters::Priority;

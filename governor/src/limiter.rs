@@ -140,7 +140,8 @@ impl TokenBucket {
         self.refill(now);
         let was_slowed = self.rate < self.limits.max_rps();
         if limits != self.limits {
-            self.rate = if was_slowed { self.rate.clamp(limits.floor_rps(), limits.max_rps()) } else { limits.max_rps() };
+            self.rate =
+                if was_slowed { self.rate.clamp(limits.floor_rps(), limits.max_rps()) } else { limits.max_rps() };
             self.limits = limits;
             self.tokens = self.tokens.min(self.capacity());
         }

@@ -238,9 +238,7 @@ pub struct SlowedBucket {
 
 impl SlowedBucket {
     pub(crate) fn is_slowed(&self) -> bool {
-        self.rate_rps < self.ceiling_rps
-            || self.paused_for_seconds.is_some()
-            || self.breaker != BreakerState::Closed
+        self.rate_rps < self.ceiling_rps || self.paused_for_seconds.is_some() || self.breaker != BreakerState::Closed
     }
 }
 

@@ -258,7 +258,8 @@ async fn a_calls_own_retries_do_not_trip_the_breaker() {
 
 #[tokio::test(start_paused = true)]
 async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_all_through() {
-    let governor = governor("ratelimit: { github: { max_retries: 0, breaker: { failures: 2, cooldown: 30 }, max_rps: 1000 } }");
+    let governor =
+        governor("ratelimit: { github: { max_retries: 0, breaker: { failures: 2, cooldown: 30 }, max_rps: 1000 } }");
     open_circuit(&governor).await;
     tokio::time::sleep(secs(30.0)).await;
     let calls = governor.summary().totals.calls;
@@ -275,7 +276,8 @@ async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_al
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_does_not_retry_and_a_throttled_one_opens_the_circuit_again() {
-    let governor = governor("ratelimit: { github: { max_retries: 3, deadline: 100, breaker: { failures: 1, cooldown: 30 } } }");
+    let governor =
+        governor("ratelimit: { github: { max_retries: 3, deadline: 100, breaker: { failures: 1, cooldown: 30 } } }");
     run(&governor, &scope(), |_| fails(Class::Transient)).await;
     tokio::time::sleep(secs(31.0)).await;
     assert_eq!(
@@ -342,14 +344,17 @@ async fn a_probe_that_never_settles_loses_its_place_after_its_attempt_timeout() 
 
 #[tokio::test(start_paused = true)]
 async fn opening_refuses_those_in_line() {
-    let governor = governor("ratelimit: { github: { max_retries: 0, max_rps: 0.1, burst: 3, breaker: { failures: 2 } } }");
+    let governor =
+        governor("ratelimit: { github: { max_retries: 0, max_rps: 0.1, burst: 3, breaker: { failures: 2 } } }");
     let failing = [admit(&mut governor.call(&scope())).await, admit(&mut governor.call(&scope())).await];
     drop(admit(&mut governor.call(&scope())).await);
     let queued = governor.clone();
     let waiting = tokio::spawn(async move { queued.call(&scope()).admit().await.map(drop) });
     tokio::time::sleep(secs(0.5)).await;
     let start = Instant::now();
-    failing.iter().for_each(|attempt| drop(attempt.finish(fails(Class::Transient))));
+    failing.iter().for_each(|attempt| {
+        attempt.finish(fails(Class::Transient));
+    });
     let refusal = waiting.await.unwrap().unwrap_err();
     assert_eq!((refusal.kind(), start.elapsed()), (RefusalKind::CircuitOpen, Duration::ZERO));
 }
@@ -418,7 +423,8 @@ async fn a_policy_may_leave_the_budget_alone() {
 async fn one_exhausted_call_does_not_stop_the_next() {
     let governor = governor("ratelimit: { github: { max_retries: 1 } }");
     run(&governor, &scope(), |_| fails(Class::Transient)).await;
-    let (verdict, sent) = run(&governor, &scope(), |n| if n < 2 { fails(Class::Transient) } else { Outcome::Success }).await;
+    let (verdict, sent) =
+        run(&governor, &scope(), |n| if n < 2 { fails(Class::Transient) } else { Outcome::Success }).await;
     assert_eq!((verdict, sent), (Some(Verdict::Done), 2));
 }
 

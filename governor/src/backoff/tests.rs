@@ -47,7 +47,9 @@ proptest! {
 fn waits_told_the_same_retry_after_are_spread_above_it() {
     let floor = Duration::from_secs(30);
     let waits: std::collections::BTreeSet<Duration> = (0..50)
-        .map(|seed| backoff(Duration::from_secs(1), Duration::from_secs(20), Jitter::Decorrelated, seed).next(Some(floor)))
+        .map(|seed| {
+            backoff(Duration::from_secs(1), Duration::from_secs(20), Jitter::Decorrelated, seed).next(Some(floor))
+        })
         .collect();
     assert!(waits.len() > 40, "{waits:?}");
 }

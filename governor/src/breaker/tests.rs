@@ -37,7 +37,10 @@ fn opens_after_consecutive_give_ups_only() {
 #[test]
 fn refuses_while_open_and_says_for_how_long() {
     let breaker = opened();
-    assert_eq!(breaker.check(at(10), None, LEASE), Err(Refused { retry_after: Duration::from_secs(20), probing: false }));
+    assert_eq!(
+        breaker.check(at(10), None, LEASE),
+        Err(Refused { retry_after: Duration::from_secs(20), probing: false })
+    );
 }
 
 #[test]

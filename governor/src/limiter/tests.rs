@@ -111,10 +111,7 @@ fn successes_raise_the_rate_by_a_twentieth_of_the_ceiling_every_five_quiet_secon
 #[test]
 fn a_throttle_pauses_for_the_retry_after_up_to_the_cap() {
     let bucket = bucket(20.0, 20.0);
-    assert_eq!(
-        bucket.throttled(at(0.0), at(0.0), Some(Duration::from_secs(7))).paused,
-        Some(Duration::from_secs(7))
-    );
+    assert_eq!(bucket.throttled(at(0.0), at(0.0), Some(Duration::from_secs(7))).paused, Some(Duration::from_secs(7)));
     let mut caller = Caller::new(&bucket);
     assert!(matches!(caller.ask(at(1.0)), Asked::Wait(_)));
     assert!(!caller.takes(at(7.0)), "a pause brings no tokens");

@@ -4,32 +4,32 @@
 
 use std::time::Duration;
 
-use cloud_governor::config::Config;
+use cloud_governor::Config;
 use cloud_governor::{Attempt, Call, Class, Classification, Governor, Outcome, Scope, Verdict};
 
-pub fn scope() -> Scope {
+pub(crate) fn scope() -> Scope {
     Scope::new("github", "octo", "", "rest")
 }
 
-pub fn secs(seconds: f64) -> Duration {
+pub(crate) fn secs(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
 /// A governor with the settings of this YAML, and seeded jitter.
-pub fn governor(yaml: &str) -> Governor {
+pub(crate) fn governor(yaml: &str) -> Governor {
     Governor::builder().config(Config::from_yaml(yaml, "test").expect("the test's YAML is valid")).seed(7).build()
 }
 
-pub fn fails(class: Class) -> Outcome {
+pub(crate) fn fails(class: Class) -> Outcome {
     Outcome::Failure(Classification::of(class))
 }
 
-pub async fn admit(call: &mut Call) -> Attempt {
+pub(crate) async fn admit(call: &mut Call) -> Attempt {
     call.admit().await.expect("admitted")
 }
 
 /// Runs a call whose every attempt ends like this; returns its last verdict and how many were sent.
-pub async fn run(governor: &Governor, scope: &Scope, outcome: impl Fn(u32) -> Outcome) -> (Option<Verdict>, u32) {
+pub(crate) async fn run(governor: &Governor, scope: &Scope, outcome: impl Fn(u32) -> Outcome) -> (Option<Verdict>, u32) {
     let mut call = governor.call(scope);
     let mut last = None;
     while let Ok(attempt) = call.admit().await {
