@@ -7,7 +7,10 @@ mod error;
 mod policy;
 mod scope;
 
-pub use classify::{Class, Classification, Resend};
+pub use classify::{
+    Class, Classification, Classify, Facts, GrpcCode, InvalidRule, Resend, RetryAfter, Rule, RuleBuilder, Rules,
+    Transport, UnknownGrpcCode, classify_error,
+};
 pub use clock::{Clock, FakeClock, Sleep, SystemClock, Timestamp};
 pub use config::{
     BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, InvalidLimits, Jitter, Limits,

@@ -1,0 +1,278 @@
+//! Facts from an error's source chain, and errors that bring their own.
+
+use std::error::Error;
+use std::io;
+
+use super::{Classification, Facts, Rules, Transport};
+use crate::{Refusal, Scope};
+
+/// How far a chain is followed: an error may name itself as its own source.
+const DEEPEST: usize = 32;
+
+/// An error that knows its facts.
+///
+/// Implement it for an error type of your own, and the table does the rest:
+///
+/// ```
+/// use cloud_governor::{Class, Classify, Facts, Rules, Scope};
+///
+/// struct ApiError { status: u16, kind: String, text: String }
+///
+/// impl Classify for ApiError {
+///     fn facts(&self) -> Facts<'_> {
+///         Facts::new().status(self.status).code(&self.kind).message(&self.text)
+///     }
+/// }
+///
+/// let error = ApiError { status: 429, kind: String::new(), text: "slow down".into() };
+/// let scope = Scope::new("github", "*", "*", "api");
+/// assert_eq!(error.classify(&Rules::new(), &scope).class, Class::Throttled);
+/// ```
+pub trait Classify {
+    /// What is known of the failure. The provider and the service may be left out: they come from the call's scope.
+    fn facts(&self) -> Facts<'_>;
+
+    /// The verdict. Override it where the error knows better than any rule.
+    fn classify(&self, rules: &Rules, scope: &Scope) -> Classification {
+        rules.classify(&self.facts().in_scope(scope))
+    }
+}
+
+impl Classify for dyn Error + 'static {
+    fn facts(&self) -> Facts<'_> {
+        Facts::from_error(self)
+    }
+}
+
+impl Classify for dyn Error + Send + Sync + 'static {
+    fn facts(&self) -> Facts<'_> {
+        Facts::from_error(self)
+    }
+}
+
+impl Classify for io::Error {
+    fn facts(&self) -> Facts<'_> {
+        Facts::from_error(self)
+    }
+}
+
+impl<T: Classify + ?Sized> Classify for Box<T> {
+    fn facts(&self) -> Facts<'_> {
+        (**self).facts()
+    }
+
+    fn classify(&self, rules: &Rules, scope: &Scope) -> Classification {
+        (**self).classify(rules, scope)
+    }
+}
+
+/// The verdict of the built-in rules on an error of any type, by the facts in its source chain.
+///
+/// See [`Facts::from_error`] for what is found there. Use [`Rules::classify_error`] where the scope, or rules of the
+/// user's, are at hand.
+pub fn classify_error(error: &(dyn Error + 'static)) -> Classification {
+    Rules::new().classify(&Facts::from_error(error))
+}
+
+impl<'a> Facts<'a> {
+    /// The facts that an error and its sources hold.
+    ///
+    /// Known in a chain: [`std::io::Error`] by its kind, Tokio's `Elapsed`, and with the features `hyper`, `reqwest` and
+    /// `tonic` the errors of those crates (hyper's client in hyper-util included). A failed connect anywhere in the chain
+    /// decides; of other facts the outermost counts. Where there is none, the texts of all errors of the chain are
+    /// the message.
+    ///
+    /// A [`Refusal`] in the chain is no answer of any server. It gives no facts, so that the verdict is
+    /// [`Class::Fatal`](super::Class::Fatal).
+    pub fn from_error(error: &'a (dyn Error + 'static)) -> Facts<'a> {
+        if chain(error).any(|error| error.is::<Refusal>()) {
+            return Facts::new();
+        }
+        let mut found = Found { facts: Facts::new(), any: false };
+        chain(error).for_each(|error| found.look_at(error));
+        if found.any { found.facts } else { found.facts.message(texts(error)) }
+    }
+}
+
+/// The error and its sources, those included that an [`io::Error`] wraps: its own `source` passes over them.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    fn next<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => (*error).source(),
+        }
+    }
+    std::iter::successors(Some(error), next).take(DEEPEST)
+}
+
+fn texts(error: &(dyn Error + 'static)) -> String {
+    chain(error).map(|error| error.to_string()).collect::<Vec<_>>().join(": ")
+}
+
+struct Found<'a> {
+    facts: Facts<'a>,
+    any: bool,
+}
+
+impl<'a> Found<'a> {
+    fn look_at(&mut self, error: &'a (dyn Error + 'static)) {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            self.transport(io_transport(error));
+        }
+        if error.is::<tokio::time::error::Elapsed>() {
+            self.transport(Some(Transport::Timeout));
+        }
+        #[cfg(feature = "hyper")]
+        self.look_at_hyper(error);
+        #[cfg(feature = "reqwest")]
+        self.look_at_reqwest(error);
+        #[cfg(feature = "tonic")]
+        self.look_at_tonic(error);
+    }
+
+    /// A connection that failed to open outranks what else went wrong: nothing was sent.
+    fn transport(&mut self, transport: Option<Transport>) {
+        let Some(transport) = transport else { return };
+        self.any = true;
+        if transport == Transport::Connect || self.facts.transport.is_none() {
+            self.facts.transport = Some(transport);
+        }
+    }
+}
+
+/// Whether the error's kind speaks of a connection, and if so of what.
+///
+/// Only a refused connection, or no local address to open one from, proves that nothing was sent: an unreachable host
+/// or network can also end a connection that was open. A failed name look-up has no kind of its own in the standard
+/// library, so it is known by its text.
+fn io_transport(error: &io::Error) -> Option<Transport> {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::ConnectionRefused | Kind::AddrNotAvailable => Some(Transport::Connect),
+        Kind::TimedOut => Some(Transport::Timeout),
+        Kind::BrokenPipe
+        | Kind::ConnectionAborted
+        | Kind::ConnectionReset
+        | Kind::HostUnreachable
+        | Kind::Interrupted
+        | Kind::NetworkDown
+        | Kind::NetworkUnreachable
+        | Kind::NotConnected
+        | Kind::UnexpectedEof
+        | Kind::WouldBlock
+        | Kind::WriteZero => Some(Transport::Io),
+        _ => is_failed_lookup(error).then_some(Transport::Connect),
+    }
+}
+
+fn is_failed_lookup(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|text| text.to_string().starts_with("failed to lookup address information"))
+}
+
+#[cfg(feature = "hyper")]
+impl Found<'_> {
+    fn look_at_hyper(&mut self, error: &(dyn Error + 'static)) {
+        if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>() {
+            self.transport(error.is_connect().then_some(Transport::Connect));
+        }
+        let Some(error) = error.downcast_ref::<hyper::Error>() else { return };
+        let transport = match error {
+            // The request itself was wrong.
+            error if error.is_user() => None,
+            error if error.is_timeout() => Some(Transport::Timeout),
+            _ => Some(Transport::Io),
+        };
+        self.transport(transport);
+    }
+}
+
+#[cfg(feature = "reqwest")]
+impl Found<'_> {
+    fn look_at_reqwest(&mut self, error: &(dyn Error + 'static)) {
+        let Some(error) = error.downcast_ref::<reqwest::Error>() else { return };
+        if let Some(status) = error.status() {
+            self.any = true;
+            self.facts.status = self.facts.status.or(Some(status.as_u16()));
+            return;
+        }
+        let transport = match error {
+            error if error.is_connect() => Some(Transport::Connect),
+            error if error.is_timeout() => Some(Transport::Timeout),
+            error if error.is_body() => Some(Transport::BodyCutShort),
+            error if error.is_request() => Some(Transport::Io),
+            // A builder's, a redirect's or a decoder's error; what broke a body while it was decoded is its source.
+            _ => None,
+        };
+        self.transport(transport);
+    }
+}
+
+#[cfg(feature = "reqwest")]
+impl Classify for reqwest::Error {
+    fn facts(&self) -> Facts<'_> {
+        Facts::from_error(self)
+    }
+}
+
+#[cfg(feature = "hyper")]
+impl Classify for hyper::Error {
+    fn facts(&self) -> Facts<'_> {
+        Facts::from_error(self)
+    }
+}
+
+#[cfg(feature = "tonic")]
+impl Classify for tonic::Status {
+    fn facts(&self) -> Facts<'_> {
+        Facts::from_error(self)
+    }
+}
+
+#[cfg(feature = "tonic")]
+mod with_tonic {
+    use std::error::Error;
+
+    use tonic_types::StatusExt;
+
+    use super::Found;
+    use crate::classify::{GrpcCode, Transport};
+
+    /// Keys of an ErrorInfo's metadata that name the quota (google.rpc.ErrorInfo, google.api.ErrorReason).
+    const QUOTA_KEYS: [&str; 2] = ["quota_limit", "quota_unit"];
+
+    impl<'a> Found<'a> {
+        pub(super) fn look_at_tonic(&mut self, error: &'a (dyn Error + 'static)) {
+            if error.is::<tonic::TimeoutExpired>() {
+                self.transport(Some(Transport::Timeout));
+            }
+            if error.is::<tonic::ConnectError>() {
+                self.transport(Some(Transport::Connect));
+            }
+            let Some(status) = error.downcast_ref::<tonic::Status>() else { return };
+            if self.facts.grpc.is_some() {
+                return;
+            }
+            self.any = true;
+            let headers = status.metadata().as_ref();
+            let mut facts = std::mem::take(&mut self.facts).message(status.message()).headers(headers);
+            facts.grpc = GrpcCode::from_number(i32::from(status.code()));
+            let details = status.get_error_details();
+            if let Some(delay) = details.retry_info().and_then(|info| info.retry_delay) {
+                facts = facts.retry_info(delay);
+            }
+            if let Some(info) = details.error_info() {
+                facts = facts.reason(info.reason.clone());
+                for quota in QUOTA_KEYS.iter().filter_map(|key| info.metadata.get(*key)) {
+                    facts = facts.quota(quota.clone());
+                }
+            }
+            for violation in details.quota_failure().iter().flat_map(|failure| &failure.violations) {
+                facts = facts.quota(violation.quota_id.clone()).quota(violation.description.clone());
+            }
+            self.facts = facts;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! One row of the built-in table, in a form that can stand in a constant.
+
+use super::rules::Matchers;
+use super::{Class, GrpcCode, Resend, Rule, Transport};
+
+/// A [`Rule`] that can stand in a constant table. Its texts for `messages` and `quotas` are in lower case.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    provider: Option<&'static str>,
+    services: &'static [&'static str],
+    codes: &'static [&'static str],
+    statuses: &'static [u16],
+    reasons: &'static [&'static str],
+    messages: &'static [&'static str],
+    quotas: &'static [&'static str],
+    grpc: &'static [GrpcCode],
+    transports: &'static [Transport],
+    bare: bool,
+    class: Class,
+    resend: Resend,
+    pays_budget: bool,
+}
+
+/// Begins a row for one provider, or for all.
+pub(super) const fn on(provider: Option<&'static str>) -> Row {
+    Row {
+        provider,
+        services: &[],
+        codes: &[],
+        statuses: &[],
+        reasons: &[],
+        messages: &[],
+        quotas: &[],
+        grpc: &[],
+        transports: &[],
+        bare: false,
+        class: Class::Fatal,
+        resend: Resend::IfIdempotent,
+        pays_budget: false,
+    }
+}
+
+impl Row {
+    pub(super) const fn service(self, services: &'static [&'static str]) -> Self {
+        Row { services, ..self }
+    }
+
+    pub(super) const fn code(self, codes: &'static [&'static str]) -> Self {
+        Row { codes, ..self }
+    }
+
+    pub(super) const fn status(self, statuses: &'static [u16]) -> Self {
+        Row { statuses, ..self }
+    }
+
+    pub(super) const fn reason(self, reasons: &'static [&'static str]) -> Self {
+        Row { reasons, ..self }
+    }
+
+    pub(super) const fn message(self, messages: &'static [&'static str]) -> Self {
+        Row { messages, ..self }
+    }
+
+    pub(super) const fn quota(self, quotas: &'static [&'static str]) -> Self {
+        Row { quotas, ..self }
+    }
+
+    pub(super) const fn grpc(self, grpc: &'static [GrpcCode]) -> Self {
+        Row { grpc, ..self }
+    }
+
+    pub(super) const fn transport(self, transports: &'static [Transport]) -> Self {
+        Row { transports, ..self }
+    }
+
+    /// Only where the answer has neither a reason nor a retry-after.
+    pub(super) const fn bare(self) -> Self {
+        Row { bare: true, ..self }
+    }
+
+    pub(super) const fn pays_budget(self) -> Self {
+        Row { pays_budget: true, ..self }
+    }
+
+    pub(super) const fn is(self, class: Class, resend: Resend) -> Self {
+        Row { class, resend, ..self }
+    }
+}
+
+impl From<&Row> for Rule {
+    fn from(row: &Row) -> Rule {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        Rule {
+            matchers: Matchers {
+                provider: row.provider.map(str::to_owned),
+                services: owned(row.services),
+                codes: owned(row.codes),
+                statuses: row.statuses.to_vec(),
+                reasons: owned(row.reasons),
+                messages: owned(row.messages),
+                quotas: owned(row.quotas),
+                grpc: row.grpc.to_vec(),
+                transports: row.transports.to_vec(),
+                bare: row.bare,
+            },
+            class: row.class,
+            resend: row.resend,
+            pays_budget: row.pays_budget,
+        }
+    }
+}

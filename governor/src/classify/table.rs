@@ -1,0 +1,165 @@
+//! The built-in rules, in the order in which they are tried. The first that fits decides.
+//!
+//! Sources: AWS: `THROTTLING_ERRORS` and `TRANSIENT_ERRORS` of aws-runtime 1.10 (`retries/classifiers.rs`), and the
+//! services' own pages where named. Azure: Microsoft's pages on request limits (Resource Manager, Compute, Graph,
+//! Storage error codes). Google: google.aip.dev/194, cloud.google.com/docs/quotas/troubleshoot,
+//! docs.cloud.google.com/compute/api-quota, docs.cloud.google.com/storage/docs/retry-strategy.
+
+use std::sync::LazyLock;
+
+use super::Class::{Fatal, Locked, Throttled, Transient};
+use super::GrpcCode::{
+    Aborted, AlreadyExists, DataLoss, DeadlineExceeded, FailedPrecondition, Internal, InvalidArgument, NotFound,
+    OutOfRange, PermissionDenied, ResourceExhausted, Unauthenticated, Unavailable, Unimplemented,
+};
+use super::Resend::{IfIdempotent, Safe};
+use super::Rule;
+use super::Transport::{BodyCutShort, Connect, Io, Timeout};
+use super::row::{Row, on};
+
+const ALL: Option<&str> = None;
+const AWS: Option<&str> = Some("aws");
+const AZURE: Option<&str> = Some("azure");
+const GCP: Option<&str> = Some("gcp");
+
+/// Words of which each means a rate limit wherever it stands.
+const RATE_WORDS: &[&str] = &["rate exceeded", "rate limit exceeded", "too many requests"];
+/// Too short to be trusted in a message that refuses a permission, where it may be part of a name.
+const THROTTLE_WORD: &[&str] = &["throttl"];
+const ANY_THROTTLE_WORD: &[&str] = &["rate exceeded", "rate limit exceeded", "too many requests", "throttl"];
+
+/// Quotas of a day or of an allocation: asking again this hour only spends calls.
+const QUOTAS: &[&str] = &[
+    "quotaExceeded",
+    "QUOTA_EXCEEDED",
+    "ResourceQuotaExceeded",
+    "RESOURCE_QUOTA_EXCEEDED",
+    "dailyLimitExceeded",
+    "dailyLimitExceededUnreg",
+];
+/// A quota's name (`ListAssetsRequestsPerDayPerOrg`) or unit (`1/d/{project}`).
+const DAILY_QUOTA_NAMES: &[&str] = &["perday", "per_day", "per-day", "per day", "daily", "1/d/"];
+const DAILY_MESSAGES: &[&str] = &["perday", "per day", "daily limit", "daily quota"];
+const GOOGLE_RATES: &[&str] = &["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "userRateLimitExceeded"];
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    // Nothing was sent, whatever else is known.
+    on(ALL).transport(&[Connect]).is(Transient, Safe),
+
+    // ----- quotas that no wait within a run helps -----
+    // SES says "Throttling" for its rate and for its daily quota alike.
+    on(AWS).code(&["Throttling", "ThrottlingException"]).message(&["daily message quota"]).is(Fatal, IfIdempotent),
+    on(ALL).reason(QUOTAS).is(Fatal, IfIdempotent),
+    on(ALL).code(QUOTAS).is(Fatal, IfIdempotent),
+    on(GCP).quota(DAILY_QUOTA_NAMES).is(Fatal, IfIdempotent),
+    on(GCP).message(DAILY_MESSAGES).status(&[403, 429]).is(Fatal, IfIdempotent),
+    on(ALL).message(DAILY_MESSAGES).grpc(&[ResourceExhausted]).is(Fatal, IfIdempotent),
+
+    // ----- AWS codes -----
+    on(AWS).code(&[
+        "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
+        "TooManyRequestsException", "ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded",
+        "TransactionInProgressException", "RequestLimitExceeded", "BandwidthLimitExceeded", "SlowDown",
+        "PriorRequestNotComplete", "EC2ThrottledException",
+    ]).is(Throttled, Safe),
+    // A rate limit for some services, an allocation limit for many: it must say which it is.
+    on(AWS).code(&["LimitExceededException"]).status(&[429]).is(Throttled, Safe),
+    on(AWS).code(&["LimitExceededException"]).message(ANY_THROTTLE_WORD).is(Throttled, Safe),
+    on(AWS).code(&["LimitExceededException", "LimitExceeded", "ServiceQuotaExceededException"]).is(Fatal, IfIdempotent),
+    // IDPCommunicationError is a 400 that the STS reference says to retry.
+    on(AWS).code(&["RequestTimeout", "RequestTimeoutException", "IDPCommunicationError"]).is(Transient, IfIdempotent),
+    // Needed beside the status: S3 answers some operations with 200 and an error in the body.
+    on(AWS).code(&["InternalError", "InternalFailure", "InternalServerError", "InternalServerException"])
+        .is(Transient, IfIdempotent),
+    on(AWS).code(&["ServiceUnavailable", "ServiceUnavailableException", "Unavailable"]).is(Throttled, IfIdempotent),
+    // Keys, signatures and clocks are the SDK's to mend; names that a caller chose may hold any word.
+    on(AWS).code(&[
+        "AccessDenied", "AccessDeniedException", "AuthFailure", "ExpiredToken", "ExpiredTokenException",
+        "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidSignatureException",
+        "MissingAuthenticationToken", "OptInRequired", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch", "UnauthorizedOperation", "UnrecognizedClientException",
+        "InvalidParameterException", "InvalidParameterValue", "InvalidParameterCombination", "InvalidRequestException",
+        "MissingParameter", "NoSuchBucket", "NoSuchEntity", "NoSuchKey", "ResourceInUseException",
+        "ResourceNotFoundException", "ValidationError", "ValidationException",
+    ]).is(Fatal, IfIdempotent),
+
+    // ----- Azure codes -----
+    // Another operation holds the resource: not a rate, though the status says so.
+    on(AZURE).code(&["RetryableErrorDueToAnotherOperation"]).is(Locked, Safe),
+    on(AZURE).code(&["RetryableError", "ReferencedResourceNotProvisioned"]).status(&[429]).is(Locked, Safe),
+    on(AZURE).code(&[
+        "SubscriptionRequestsThrottled", "ResourceRequestsThrottled", "ResourceCollectionRequestsThrottled",
+        "activityLimitReached", "RateLimiting", "ServerBusy", "server-busy", "50009",
+    ]).is(Throttled, Safe),
+    // Compute wraps its rate limits in the code that otherwise means a full core quota.
+    on(AZURE).code(&["OperationNotAllowed"]).status(&[429]).is(Throttled, Safe),
+    on(AZURE).code(&[
+        "OperationNotAllowed", "SkuNotAvailable", "AllocationFailed", "ZonalAllocationFailed", "AccountIsDisabled",
+    ]).is(Fatal, IfIdempotent),
+
+    // ----- Google reasons and gRPC -----
+    on(ALL).reason(GOOGLE_RATES).is(Throttled, Safe),
+    on(ALL).code(GOOGLE_RATES).is(Throttled, Safe),
+    // gRPC libraries use the same status for a message over the size limit.
+    on(ALL).grpc(&[ResourceExhausted]).message(&["larger than max"]).is(Fatal, IfIdempotent),
+    // Without a reason or a delay it may be a rate, or a quota that is gone until tomorrow.
+    on(GCP).status(&[429]).bare().pays_budget().is(Throttled, Safe),
+    on(ALL).grpc(&[ResourceExhausted]).bare().pays_budget().is(Throttled, IfIdempotent),
+    on(ALL).grpc(&[ResourceExhausted]).is(Throttled, Safe),
+    // An aborted operation is to be begun anew from its first step (google.rpc.Code), which a re-send is not.
+    on(ALL).grpc(&[
+        InvalidArgument, NotFound, AlreadyExists, FailedPrecondition, Aborted, OutOfRange, Unimplemented, DataLoss,
+        Unauthenticated,
+    ]).is(Fatal, IfIdempotent),
+
+    // ----- every provider: codes, messages, statuses -----
+    on(ALL).code(&["TooManyRequests"]).is(Throttled, Safe),
+    // Before the messages: what was not found, or is in the way, may be called anything.
+    on(ALL).status(&[401, 402, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 416, 422]).is(Fatal, IfIdempotent),
+    on(ALL).message(RATE_WORDS).status(&[400, 403, 420, 429]).is(Throttled, Safe),
+    on(ALL).message(RATE_WORDS).is(Throttled, IfIdempotent),
+    on(ALL).status(&[403]).is(Fatal, IfIdempotent),
+    on(ALL).grpc(&[PermissionDenied]).is(Fatal, IfIdempotent),
+    on(ALL).message(THROTTLE_WORD).status(&[400, 420, 429]).is(Throttled, Safe),
+    on(ALL).message(THROTTLE_WORD).is(Throttled, IfIdempotent),
+    on(ALL).status(&[429]).is(Throttled, Safe),
+    on(ALL).grpc(&[Unavailable, DeadlineExceeded]).is(Transient, IfIdempotent),
+    on(GCP).service(&["storage"]).grpc(&[Internal]).is(Transient, IfIdempotent),
+    on(ALL).status(&[503]).is(Throttled, IfIdempotent),
+    on(ALL).status(&[408, 500, 502, 504]).is(Transient, IfIdempotent),
+    // Last: a status that came says more than that its body did not.
+    on(ALL).transport(&[Timeout, Io, BodyCutShort]).is(Transient, IfIdempotent),
+];
+
+static BUILT_IN: LazyLock<Vec<Rule>> = LazyLock::new(|| ROWS.iter().map(Rule::from).collect());
+
+pub(super) fn built_in() -> &'static [Rule] {
+    &BUILT_IN
+}
+
+/// Not in force unless asked for: a 409 can also mean that the request itself is wrong.
+const CONFLICT_LOCKS: Row = on(AZURE)
+    .code(&["AnotherOperationInProgress", "ConflictingConcurrentWriteNotAllowed", "StorageAccountOperationInProgress"])
+    .status(&[409])
+    .is(Locked, Safe);
+
+impl Rule {
+    /// Azure's 409 answers that mean that another operation holds the resource, as [`Locked`].
+    ///
+    /// They are not built in, because a program that meets one may well want to know at once. To retry them:
+    ///
+    /// ```
+    /// use cloud_governor::{Class, Facts, Rule, Rules};
+    ///
+    /// let rules = Rules::from_iter([Rule::azure_conflict_locks()]);
+    /// let facts = Facts::new().provider("azure").code("AnotherOperationInProgress").status(409);
+    /// assert_eq!(rules.classify(&facts).class, Class::Locked);
+    /// assert_eq!(Rules::new().classify(&facts).class, Class::Fatal);
+    /// ```
+    ///
+    /// [`Locked`]: super::Class::Locked
+    pub fn azure_conflict_locks() -> Rule {
+        Rule::from(&CONFLICT_LOCKS)
+    }
+}
