@@ -163,7 +163,7 @@ impl<C> Resilience<C> {
 
     pub(crate) fn begin(&self, scope: &Scope) -> (Governor, Call) {
         let governor = self.governor.clone().unwrap_or_else(get_governor);
-        let call = governor.call(scope).policy(self.policy.clone()).priority(self.priority);
+        let call = governor.call(scope).policy(self.policy).priority(self.priority);
         let call = match self.idempotent {
             Some(idempotent) => call.idempotent(idempotent),
             None => call,

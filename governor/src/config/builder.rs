@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Config;
 use super::env::{self, Variables};
 use super::error::{ConfigError, ConfigProblem};
 use super::layer::Layer;
@@ -13,7 +14,7 @@ use super::node::{Node, Value};
 use super::read::Source;
 use super::resolve::resolve;
 use super::settings::Jitter;
-use super::{Config, Rule};
+use crate::classify::Rule;
 
 /// Puts a [`Config`] together from its layers: built-in defaults < YAML < environment < code.
 ///

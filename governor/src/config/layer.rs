@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Rule;
 use super::bounds;
 use super::error::{ConfigOrigin, ConfigProblem};
 use super::node::{Entry, Node, Value};
 use super::read::{At, Reading, Section, Source, boolean, count, duration, jitter, number, optional_duration};
 use super::rules;
 use super::settings::Jitter;
+use crate::classify::Rule;
 
 /// Lays one layer's value over that of the layers below.
 trait Over {
@@ -161,16 +161,19 @@ impl Layer {
 }
 
 impl Provider {
-    /// What the provider sets, over what is set for every provider. Rules add up, the provider's own before.
-    pub(super) fn over_defaults(self, defaults: Provider) -> Provider {
-        let rules = match (&self.rules, &defaults.rules) {
-            (Some(own), Some(shared)) => {
-                let rules = own.value.iter().chain(&shared.value).cloned().collect();
-                Some(At { value: rules, path: own.path.clone(), origin: own.origin.clone() })
+    /// What the provider of this name sets, over what is set for every provider. Rules add up, the provider's own
+    /// before, so that naming one for a provider does not drop those for all.
+    pub(super) fn over_defaults(mut self, name: &str, mut defaults: Provider) -> Provider {
+        let shared = defaults.rules.take();
+        self.rules = match self.rules {
+            Some(mut own) => {
+                own.value = own.value.into_iter().map(|rule| rule.for_provider(name)).collect();
+                own.value.extend(shared.into_iter().flat_map(|at| at.value));
+                Some(own)
             }
-            (own, shared) => own.clone().or_else(|| shared.clone()),
+            None => shared,
         };
-        Provider { rules, ..self.over(defaults) }
+        self.over(defaults)
     }
 
     fn read(mut section: Section<'_>) -> Provider {
@@ -301,10 +304,15 @@ const SETTINGS: [&str; 20] = [
 ];
 
 fn check_provider(name: &str, written: &str, value: &Value) -> Result<(), String> {
-    if SETTINGS.contains(&name) || !matches!(value, Value::Map(_) | Value::Null) {
+    const KNOWN: &str = "known here: enabled, defaults and the names of providers (a setting of every provider stands \
+                         under ratelimit.defaults)";
+    if SETTINGS.contains(&name) {
+        return Err(format!("unknown key `{written}`; {KNOWN}"));
+    }
+    if !matches!(value, Value::Map(_) | Value::Null) {
+        let is = value.describe();
         return Err(format!(
-            "unknown key `{written}`; known here: enabled, defaults and the names of providers (a setting of every \
-             provider stands under ratelimit.defaults)"
+            "is {is}, but must be a mapping if `{written}` is a provider, else an unknown key; {KNOWN}"
         ));
     }
     let named = name.starts_with(|c: char| c.is_ascii_lowercase())

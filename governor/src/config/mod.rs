@@ -39,9 +39,6 @@
 //!     services:
 //!       ec2:                      # a service: per_operation, max_rps, burst, floor_rps
 //!         per_operation: true     # each operation has a bucket and a breaker of its own
-//!       ## ec2.RunInstances:       # one operation: max_rps, burst, floor_rps
-//!       ##   max_rps: 2
-//!       ##   burst: 5
 //! # "#;
 //! # assert_eq!(cloud_governor::Config::from_yaml(text, "docs")?, cloud_governor::Config::default());
 //! # Ok::<(), cloud_governor::ConfigError>(())
@@ -53,6 +50,27 @@
 //!
 //! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
 //! 1000000, durations above 0 up to 365 days.
+//!
+//! An account whose limits are known might say:
+//!
+//! ```
+//! # let text = r#"
+//! ratelimit:
+//!   aws:
+//!     services:
+//!       secretsmanager: { max_rps: 2, burst: 2 }
+//!       ec2: { per_operation: true, max_rps: 20 }
+//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: max_rps, burst, floor_rps
+//!     rules:
+//!       - { code: SlowDownPlease, status: 420, class: throttled }
+//! # "#;
+//! # let aws = cloud_governor::Config::from_yaml(text, "docs")?.provider("aws");
+//! # assert_eq!(aws.limits_for("ec2", Some("RunInstances")), cloud_governor::Limits::new(2.0, 5.0, 0.05)?);
+//! # assert_eq!(aws.rules.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What a rule may hold is described at [`Rule`](crate::Rule).
 //!
 //! # Environment
 //!
@@ -78,7 +96,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use crate::classify::Rule;
 pub(crate) use bounds::{MOST, check_duration};
 pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder};
 pub use error::{ConfigError, ConfigOrigin, ConfigProblem};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{MergeKeyPolicy, Spanned, UserMessageFormatter};
 
-use super::Rule;
+use crate::classify::Rule;
 
 /// A value and the line it starts on (none where it did not come from a document).
 #[derive(Clone, Debug)]

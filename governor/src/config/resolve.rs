@@ -27,7 +27,10 @@ pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config
     let generic = finish(defaults.clone());
     let providers: BTreeMap<_, _> = providers
         .into_iter()
-        .map(|(name, provider)| (name, finish(provider.over_defaults(defaults.clone()))))
+        .map(|(name, provider)| {
+            let settings = finish(provider.over_defaults(&name, defaults.clone()));
+            (name, settings)
+        })
         // A provider that is named without being different is as one that is not named.
         .filter(|(_, settings)| *settings != generic)
         .map(|(name, settings)| (name, Arc::new(settings)))

@@ -7,8 +7,8 @@ use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::Rule;
 use super::node::{Entry, Node, Value};
+use crate::classify::Rule;
 
 /// What a rule's own `Deserialize` found wrong, and on which line.
 #[derive(Debug)]
@@ -18,7 +18,8 @@ pub(super) struct RuleError {
 }
 
 pub(super) fn rule(node: &Node) -> Result<Rule, RuleError> {
-    Rule::deserialize(node)
+    // A rule may be whole and yet be refused: then no node of it failed.
+    Rule::deserialize(node).map_err(|error| error.at(node.line))
 }
 
 impl RuleError {

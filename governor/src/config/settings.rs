@@ -4,8 +4,8 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
-use super::Rule;
 use super::bounds;
+use crate::classify::Rule;
 
 /// One provider's settings, resolved and valid.
 ///
@@ -31,7 +31,8 @@ pub struct ProviderSettings {
     pub connect_timeout: Duration,
     /// The read timeout for plugins whose SDK has none set. Default 60 s.
     pub read_timeout: Duration,
-    /// The user's classification rules, the first to be looked at first.
+    /// The user's classification rules, the first to be looked at first: the provider's own, bound to it by
+    /// [`Rule::for_provider`], then those of `defaults`.
     pub rules: Vec<Rule>,
     pub(super) services: Services,
 }

@@ -8,6 +8,7 @@ mod env;
 mod layers;
 mod properties;
 mod refused;
+mod rules;
 mod services;
 
 const SECOND: Duration = Duration::from_secs(1);
