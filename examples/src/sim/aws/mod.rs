@@ -87,7 +87,7 @@ impl Cloud for Aws {
         if !self.serves(&signed.service, &signed.region) {
             return Err(refuse(wire::Error::wrong_region(wire.protocol)));
         }
-        let operation = wire::operation(head, &body, &signed.service).map_err(refuse)?;
+        let operation = wire::operation(head, &body, &signed.service, wire.protocol).map_err(refuse)?;
         let leaf = Leaf {
             account: account.id().to_owned(),
             region: signed.region,

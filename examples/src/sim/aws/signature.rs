@@ -22,10 +22,9 @@ pub(super) struct Signed {
 
 /// Reads the `Authorization` header and checks the date at the time `now`.
 pub(super) fn read(head: &Parts, protocol: Protocol, now: Timestamp) -> Result<Signed, Error> {
-    let text = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-    let header = text("authorization").ok_or_else(|| Error::unsigned(protocol))?;
+    let header = text(head, "authorization").ok_or_else(|| Error::unsigned(protocol))?;
     let (day, signed) = credential(header).ok_or_else(|| Error::incomplete_signature(protocol))?;
-    let date = text("x-amz-date").ok_or_else(|| Error::incomplete_signature(protocol))?;
+    let date = text(head, "x-amz-date").ok_or_else(|| Error::incomplete_signature(protocol))?;
     let at = DateTime::strptime(DATE_FORMAT, date)
         .and_then(|date| TimeZone::UTC.to_timestamp(date))
         .map_err(|_| Error::incomplete_signature(protocol))?;
@@ -37,6 +36,15 @@ pub(super) fn read(head: &Parts, protocol: Protocol, now: Timestamp) -> Result<S
     }
     check_age(at, now).map_err(|message| Error::bad_signature(protocol, message))?;
     Ok(signed)
+}
+
+/// The service a request is signed for, if that much can be read of it.
+pub(super) fn service(head: &Parts) -> Option<&str> {
+    text(head, "authorization")?.split_once("Credential=")?.1.split('/').nth(3)
+}
+
+fn text<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
+    head.headers.get(name)?.to_str().ok()
 }
 
 /// `AWS4-HMAC-SHA256 Credential=<key>/<day>/<region>/<service>/aws4_request, SignedHeaders=.., Signature=..`

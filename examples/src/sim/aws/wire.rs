@@ -8,8 +8,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Operation, sts};
+use super::{Operation, signature, sts};
 use crate::sim::Answer;
+
+/// The header in which a JSON request names its service and operation.
+const TARGET: &str = "x-amz-target";
 
 /// What a service speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,15 @@ pub(super) enum Protocol {
 impl Protocol {
     pub(super) fn of_service(service: &str) -> Self {
         if service == "sts" { Protocol::Query } else { Protocol::Json }
+    }
+
+    /// What a request that may be nobody's speaks: its signature says it, else its headers do.
+    fn of_request(head: &Parts) -> Self {
+        match signature::service(head) {
+            Some(service @ ("sts" | "logs" | "ssm" | "secretsmanager")) => Protocol::of_service(service),
+            _ if head.headers.contains_key(TARGET) => Protocol::Json,
+            _ => Protocol::Query,
+        }
     }
 }
 
@@ -120,10 +132,9 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// The protocol that a request which may be nobody's was meant for.
+    /// For a request that may be nobody's.
     pub(super) fn of(head: &Parts, number: u64) -> Self {
-        let json = head.headers.contains_key("x-amz-target");
-        Wire { protocol: if json { Protocol::Json } else { Protocol::Query }, number }
+        Wire { protocol: Protocol::of_request(head), number }
     }
 
     /// In the form of a UUID, as the services' own.
@@ -176,13 +187,12 @@ impl Wire {
 }
 
 /// The operation a request names: in `X-Amz-Target` for the JSON services, in the form for STS.
-pub(super) fn operation(head: &Parts, body: &[u8], service: &str) -> Result<Operation, Error> {
-    let protocol = Protocol::of_service(service);
+pub(super) fn operation(head: &Parts, body: &[u8], service: &str, protocol: Protocol) -> Result<Operation, Error> {
     let unknown = |name: &str| Error::unknown_operation(protocol, name);
     let name = match protocol {
         Protocol::Query => sts::operation_name(body)?,
         Protocol::Json => {
-            let target = head.headers.get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let target = head.headers.get(TARGET).and_then(|value| value.to_str().ok()).unwrap_or_default();
             let (prefix, name) = target.split_once('.').unwrap_or_default();
             if prefix != target_prefix(service) {
                 return Err(unknown(name));
