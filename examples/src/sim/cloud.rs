@@ -38,7 +38,7 @@ pub struct Call {
 pub trait Cloud: Send + Sync + 'static {
     /// Finds out whose call a request is. `Err` is the cloud's own answer to a request that is nobody's, such as one
     /// that is not signed or asks for an unknown operation.
-    fn identify(&self, number: u64, head: &Parts, body: Bytes) -> Result<Call, Answer>;
+    fn identify(&self, number: u64, head: &Parts, body: Bytes) -> Result<Call, Box<Answer>>;
 
     /// The buckets the call draws on. All of them must grant it.
     fn draws(&self, call: &Call) -> Vec<Draw>;

@@ -144,7 +144,7 @@ async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> R
     let (head, body) = request.into_parts();
     let identified = match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => site.cloud.identify(seat.number(), &head, body.to_bytes()),
-        Err(_) => Err(too_large()),
+        Err(_) => Err(Box::new(too_large())),
     };
     let leaf = identified.as_ref().ok().map(|call| &call.leaf);
     let fate = site.faults.decide(now, leaf);
@@ -152,7 +152,7 @@ async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> R
     // The outcome is settled and counted before any delay, so that a client which hangs up is counted too.
     let (outcome, answer) = match &identified {
         _ if fate.down => (Outcome::Faulted, None),
-        Err(answer) => (Outcome::Refused, Some(answer.clone())),
+        Err(answer) => (Outcome::Refused, Some(Answer::clone(answer))),
         Ok(call) if !site.admit(now, &site.cloud.draws(call)) => (Outcome::Throttled, Some(site.cloud.throttled(call))),
         Ok(call) => match fate.failure {
             Some(status) => (Outcome::Faulted, Some(site.cloud.failed(call, status))),

@@ -88,6 +88,8 @@ pub struct TruthSnapshot {
     pub totals: Counts,
     /// Requests the cloud did not recognise: unsigned, expired, or for an unknown operation.
     pub unrecognised: Counts,
+    /// Requests being answered at this moment.
+    pub concurrent: u64,
     /// The most requests that were being answered at one time.
     pub peak_concurrent: u64,
     /// Counts by `service.operation`, over all accounts and regions.
@@ -158,6 +160,7 @@ impl Truth {
         let mut snapshot = TruthSnapshot {
             totals: state.unrecognised,
             unrecognised: state.unrecognised,
+            concurrent: state.concurrent,
             peak_concurrent: state.peak_concurrent,
             ..TruthSnapshot::default()
         };

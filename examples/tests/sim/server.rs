@@ -139,28 +139,32 @@ async fn a_cut_body_ends_in_the_middle_and_the_next_call_goes_through() {
     assert_eq!((seen.requests, seen.answered, seen.faulted), (6, 3, 3));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_client_that_hangs_up_is_counted_and_leaves_its_seat() {
     let site = start(wide_open()).await;
     site.fault("slow=1h");
-    let call = site.groups(0, REGION);
-    assert!(tokio::time::timeout(Duration::from_secs(1), call).await.is_err());
     let truth = site.server.truth();
-    assert_eq!(truth.snapshot().totals.requests, 1);
-    site.server.faults().clear();
-    assert_eq!(site.groups(0, REGION).await.expect("an answer").status, 200);
-    assert_eq!(truth.snapshot().peak_concurrent, 1);
+    tokio::select! {
+        _ = site.groups(0, REGION) => panic!("an answer an hour early"),
+        () = until(|| truth.snapshot().totals.requests == 1) => {}
+    }
+    until(|| truth.snapshot().concurrent == 0).await;
+    assert_eq!(truth.snapshot().totals.answered, 1, "the service had done its work");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn the_peak_counts_calls_that_wait_together() {
     let site = start(wide_open()).await;
-    site.fault("slow=100ms");
-    let (a, b, c) = tokio::join!(site.groups(0, REGION), site.groups(1, REGION), site.identity(0, REGION));
-    for got in [a, b, c] {
-        assert_eq!(got.expect("an answer").status, 200);
+    site.fault("slow=1h");
+    let truth = site.server.truth();
+    tokio::select! {
+        _ = async { tokio::join!(site.groups(0, REGION), site.groups(1, REGION), site.identity(0, REGION)) } => {
+            panic!("an answer an hour early")
+        }
+        () = until(|| truth.snapshot().concurrent == 3) => {}
     }
-    assert_eq!(site.server.truth().snapshot().peak_concurrent, 3);
+    until(|| truth.snapshot().concurrent == 0).await;
+    assert_eq!(truth.snapshot().peak_concurrent, 3);
 }
 
 #[tokio::test]
@@ -187,9 +191,7 @@ async fn a_server_that_is_stopped_lets_the_call_in_flight_finish() {
             .expect("a request");
         async move { client.request(request).await.map(|answer| answer.status()) }
     });
-    while truth.snapshot().totals.requests == 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| truth.snapshot().totals.requests == 1).await;
     server.stop().await;
     assert_eq!(calling.await.expect("no panic").expect("an answer"), 200);
     assert!(closes(address).await);
@@ -204,6 +206,13 @@ async fn closes(address: std::net::SocketAddr) -> bool {
         tokio::task::yield_now().await;
     }
     false
+}
+
+/// Waits for what the server is about to do.
+async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 #[tokio::test]

@@ -76,9 +76,9 @@ impl Aws {
 }
 
 impl Cloud for Aws {
-    fn identify(&self, number: u64, head: &Parts, body: Bytes) -> Result<Call, Answer> {
+    fn identify(&self, number: u64, head: &Parts, body: Bytes) -> Result<Call, Box<Answer>> {
         let wire = Wire::of(head, number);
-        let refuse = |error| wire.error(&error);
+        let refuse = |error| Box::new(wire.error(&error));
         let signed = signature::read(head, wire.protocol, jiff::Timestamp::now()).map_err(refuse)?;
         let account = self
             .fleet
