@@ -107,7 +107,8 @@ struct State {
     leaves: HashMap<Leaf, Counts>,
 }
 
-/// The server's counters.
+/// The server's counters. A request is counted once its body has come whole: a client that hangs up before that has
+/// asked for nothing.
 #[derive(Debug, Default)]
 pub struct Truth {
     state: Mutex<State>,

@@ -1,7 +1,11 @@
 //! The simulated AWS, seen on the wire.
 
-use crate::common::{OTHER_REGION, REGION, Site, signed, signed_at, start, wide_open};
-use cloud_governor_examples::sim::aws::Limits;
+use std::sync::LazyLock;
+
+use crate::common::{OTHER_REGION, REGION, Site, signed, signed_at, size, start, wide_open};
+use cloud_governor_examples::sim::Cloud;
+use cloud_governor_examples::sim::aws::{Aws, Fleet, Limits};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const GROUPS: &str = "Logs_20140328.DescribeLogGroups";
@@ -208,4 +212,42 @@ async fn a_body_beyond_the_cap_is_refused_unread() {
     let body = "x".repeat(300 * 1024);
     let got = site.send(signed(site.account(0), REGION, "sts"), &body).await.expect("an answer");
     assert_eq!(got.status, 413);
+}
+
+static AWS: LazyLock<Aws> =
+    LazyLock::new(|| Aws::new(Fleet::seeded(1, &size()).expect("a possible size"), Limits::default()));
+
+proptest! {
+    #[test]
+    fn no_request_is_too_odd_to_answer(
+        authorization in "\\PC*|AWS4-HMAC-SHA256 Credential=[A-Z0-9/a-z_-]*, SignedHeaders=a, Signature=b",
+        date in "\\PC{0,20}|20[0-9]{6}T[0-9]{6}Z",
+        target in "\\PC{0,40}",
+        body in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let request = hyper::Request::post("/")
+            .header("authorization", authorization.as_bytes())
+            .header("x-amz-date", date.as_bytes())
+            .header("x-amz-target", target.as_bytes())
+            .body(());
+        // Bytes that no header may hold never reach the cloud.
+        if let Ok(request) = request {
+            let answer = AWS.identify(1, &request.into_parts().0, body.into()).expect_err("signed by nobody");
+            prop_assert!(answer.status().is_client_error());
+        }
+    }
+
+    #[test]
+    fn no_body_is_too_odd_for_an_operation(
+        body in prop_oneof![prop::collection::vec(any::<u8>(), 0..200), "\\{\"[a-zA-Z]{1,15}\":[0-9\"a-z]{1,9}\\}".prop_map(Vec::from)],
+        target in prop::sample::select(vec![GROUPS, STREAMS, PARAMETERS, PARAMETER, SECRETS, SECRET]),
+    ) {
+        let service = if target.starts_with('L') { "logs" } else if target.starts_with('A') { "ssm" } else { "secretsmanager" };
+        let account = &AWS.fleet().accounts()[0];
+        let request = signed(account, REGION, service).header("x-amz-target", target).body(()).expect("a request");
+        let call = AWS.identify(1, &request.into_parts().0, body.into()).expect("a known call");
+        let answer = AWS.answer(&call);
+        prop_assert!(answer.status() == 200 || answer.status() == 400);
+        prop_assert!(serde_json::from_slice::<Value>(answer.body()).is_ok());
+    }
 }

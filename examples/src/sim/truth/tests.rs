@@ -1,4 +1,6 @@
 use super::*;
+use crate::sim::Throttle;
+use proptest::prelude::*;
 
 fn leaf(account: &str, operation: &str) -> Leaf {
     Leaf { account: account.into(), region: "r".into(), service: "ssm".into(), operation: operation.into() }
@@ -76,4 +78,24 @@ fn the_ideal_is_set_by_the_bucket_that_takes_longest() {
 #[test]
 fn a_job_that_fits_the_bursts_takes_no_time() {
     assert_eq!(Ideal::of([(5, vec![draw("b", 5.0, 1.0, 1)])]), Ideal::default());
+}
+
+proptest! {
+    #[test]
+    fn a_client_that_never_waits_too_long_takes_the_ideal_time(
+        // A bucket of one token is full whenever the client is a moment late, and loses that moment.
+        capacity in 2u32..20,
+        refill in 0.5f64..50.0,
+        calls in 1u64..200,
+    ) {
+        let call = vec![draw("b", f64::from(capacity), refill, 1)];
+        let ideal = Ideal::of([(calls, call.clone())]).seconds;
+        let (mut throttle, mut now, mut granted) = (Throttle::default(), Duration::ZERO, 0);
+        while granted < calls {
+            if throttle.admit(now, &call) { granted += 1 } else { now += Duration::from_millis(1) }
+        }
+        let took = now.as_secs_f64();
+        prop_assert!(took >= ideal - 1e-6, "{took} beats the ideal {ideal}");
+        prop_assert!(took <= ideal + 0.002, "{took} is not the ideal {ideal}");
+    }
 }
