@@ -51,5 +51,5 @@ impl Backoff {
     }
 }
 
-#[cfg(all(test, not(cloud_governor_loom)))]
+#[cfg(test)]
 mod tests;

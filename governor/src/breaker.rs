@@ -198,5 +198,5 @@ impl Breaker {
     }
 }
 
-#[cfg(all(test, not(cloud_governor_loom)))]
+#[cfg(test)]
 mod tests;

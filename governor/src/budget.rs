@@ -91,5 +91,5 @@ impl Drop for Charge {
     }
 }
 
-#[cfg(all(test, not(cloud_governor_loom)))]
+#[cfg(test)]
 mod tests;

@@ -435,5 +435,5 @@ fn wake(waker: Option<Waker>) {
     }
 }
 
-#[cfg(all(test, not(cloud_governor_loom)))]
+#[cfg(test)]
 mod tests;

@@ -234,7 +234,8 @@ async fn open_circuit(governor: &cloud_governor::Governor) {
     for _ in 0..2 {
         run(governor, &scope(), |_| fails(Class::Transient)).await;
     }
-    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Open);
+    let seen = governor.inspect(&scope()).expect("the scope is known");
+    assert_eq!(seen.breaker, BreakerState::Open);
 }
 
 #[tokio::test(start_paused = true)]
@@ -445,7 +446,7 @@ async fn a_request_that_may_have_been_executed_is_not_sent_twice_unless_idempote
 async fn a_policy_may_retry_throttles_alone() {
     let governor = governor("");
     let policy = RetryPolicy::builder().retry_transient(false).build().unwrap();
-    let mut call = governor.call(&scope()).policy(policy.clone());
+    let mut call = governor.call(&scope()).policy(policy);
     assert_eq!(admit(&mut call).await.finish(fails(Class::Transient)), Verdict::GiveUp(GiveUp::TransientNotRetried));
     let mut call = governor.call(&scope()).policy(policy);
     assert!(matches!(admit(&mut call).await.finish(fails(Class::Throttled)), Verdict::Retry { .. }));

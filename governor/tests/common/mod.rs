@@ -29,7 +29,11 @@ pub(crate) async fn admit(call: &mut Call) -> Attempt {
 }
 
 /// Runs a call whose every attempt ends like this; returns its last verdict and how many were sent.
-pub(crate) async fn run(governor: &Governor, scope: &Scope, outcome: impl Fn(u32) -> Outcome) -> (Option<Verdict>, u32) {
+pub(crate) async fn run(
+    governor: &Governor,
+    scope: &Scope,
+    outcome: impl Fn(u32) -> Outcome,
+) -> (Option<Verdict>, u32) {
     let mut call = governor.call(scope);
     let mut last = None;
     while let Ok(attempt) = call.admit().await {
