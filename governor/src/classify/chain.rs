@@ -99,7 +99,7 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     fn next<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
         match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(wrapped) => Some(wrapped),
-            None => error.source(),
+            None => (*error).source(),
         }
     }
     std::iter::successors(Some(error), next).take(DEEPEST)

@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The cloud or API as a [`Scope`] spells it: `aws`, `azure`, `gcp`, `github`. While it is unknown, the rules of
-    /// every provider apply.
+    /// every provider apply that look at a code, a reason or a quota.
     #[must_use]
     pub fn provider(mut self, provider: impl Into<Cow<'a, str>>) -> Self {
         self.provider = known(provider);

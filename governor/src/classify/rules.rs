@@ -97,10 +97,12 @@ impl Matchers {
     }
 
     fn fit(&self, facts: &Facts<'_>, lower: &Lowered) -> bool {
-        // A provider that is not known may be any; a service that is not known is none of those asked for.
+        // While the provider is unknown, its own words (a code, a reason, a quota) are enough to tell it by; a bare status
+        // is not. A service that is unknown is none of those asked for.
         let provider = match (&self.provider, &facts.provider) {
+            (None, _) => true,
             (Some(wanted), Some(found)) => wanted.eq_ignore_ascii_case(found),
-            _ => true,
+            (Some(_), None) => !(self.codes.is_empty() && self.reasons.is_empty() && self.quotas.is_empty()),
         };
         provider
             && is_one_of(&self.services, facts.service.as_deref())

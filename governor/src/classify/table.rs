@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
     on(ALL).code(QUOTAS).is(Fatal, IfIdempotent),
     on(GCP).quota(DAILY_QUOTA_NAMES).is(Fatal, IfIdempotent),
     on(GCP).message(DAILY_MESSAGES).status(&[403, 429]).is(Fatal, IfIdempotent),
-    on(GCP).message(DAILY_MESSAGES).grpc(&[ResourceExhausted]).is(Fatal, IfIdempotent),
+    on(ALL).message(DAILY_MESSAGES).grpc(&[ResourceExhausted]).is(Fatal, IfIdempotent),
 
     // ----- AWS codes -----
     on(AWS).code(&[
