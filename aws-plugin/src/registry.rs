@@ -84,11 +84,6 @@ impl Registry {
             entries.running.remove(key);
         }
     }
-
-    #[cfg(test)]
-    pub(crate) fn knows(&self, key: &str) -> bool {
-        self.lock().running.contains_key(key)
-    }
 }
 
 impl Entries {
