@@ -11,7 +11,7 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use cloud_governor::{Governor, Scope, get_governor};
 
-use crate::identity::account;
+use crate::identity::{account, is_anonymous};
 use crate::names::scope_region;
 use crate::sniff::Seen;
 
@@ -105,9 +105,11 @@ impl Hooks {
         identity: &Identity,
         provider: IdentityCachePartition,
     ) -> Scope {
-        let own = self.given.provider.is_none_or(|own| own == provider);
+        // An operation without a signature has no credentials that could say otherwise.
+        let own = is_anonymous(identity) || self.given.provider.is_none_or(|own| own == provider);
         let account = match &self.given.account {
             Some(account) if own => account.clone(),
+            None if own => account(identity).map_or_else(|| self.unknown(), str::to_owned),
             _ => account(identity).map_or_else(|| self.label(provider), str::to_owned),
         };
         Scope::new("aws", account, scope_region(service, region), service).with_operation(operation)
@@ -129,11 +131,8 @@ impl Hooks {
         }
     }
 
-    /// A stand-in for an account that is not known, of this install and this credentials provider alone.
+    /// A stand-in for the unknown account of credentials that are not the configuration's.
     fn label(&self, provider: IdentityCachePartition) -> String {
-        if self.given.provider.is_none_or(|own| own == provider) {
-            return self.unknown();
-        }
         let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
         let at = foreign.iter().position(|other| *other == provider).unwrap_or_else(|| {
             if foreign.len() < MOST_LABELS {

@@ -61,7 +61,10 @@ enum Phase {
     /// The outcome is known.
     Settled(Verdict),
     /// The next attempt gets the last answer again.
-    Stopping,
+    Stopping {
+        /// It has got it.
+        replayed: bool,
+    },
 }
 
 /// What the gate does with the next attempt.
@@ -132,7 +135,7 @@ impl Operation {
     pub(crate) fn refused(&self, call: Call) {
         let mut state = self.lock();
         state.call = Some(call);
-        state.phase = Phase::Stopping;
+        state.phase = Phase::Stopping { replayed: false };
     }
 
     /// Whether an attempt was admitted that the HTTP client has not seen. S3 Express drops identities on the way.
@@ -158,7 +161,7 @@ impl Operation {
                 Some(call) => return Next::Admit(call),
                 None => Verdict::Done,
             },
-            Phase::Ready(None) | Phase::Sent(None) | Phase::Answered(None) | Phase::Stopping => Verdict::Done,
+            Phase::Ready(None) | Phase::Sent(None) | Phase::Answered(None) | Phase::Stopping { .. } => Verdict::Done,
         };
         state.loose = false;
         match (verdict, state.call.take()) {
@@ -168,7 +171,7 @@ impl Operation {
             }
             (_, call) => {
                 state.call = call;
-                state.phase = Phase::Stopping;
+                state.phase = Phase::Stopping { replayed: false };
                 Next::Stop
             }
         }
@@ -199,8 +202,8 @@ impl Operation {
                 state.phase = Phase::Sent(attempt.clone());
                 Step::Send(attempt)
             }
-            Phase::Stopping => {
-                state.phase = Phase::Stopping;
+            Phase::Stopping { .. } => {
+                state.phase = Phase::Stopping { replayed: true };
                 Step::Replay(state.answer.clone().unwrap_or_else(Answer::dropped))
             }
             other => {
@@ -326,6 +329,7 @@ impl Operation {
                 attempt.release_slot();
                 true
             }
+            Phase::Stopping { replayed: false } => state.loose || self.scope.service() == "s3",
             Phase::Settled(Verdict::Retry { .. }) => state.loose,
             _ => false,
         };
@@ -351,7 +355,7 @@ impl State {
 
     /// Lets go of everything: an open success is one, a retry that never came was given up, the rest was cancelled.
     fn finish(&mut self) {
-        match std::mem::replace(&mut self.phase, Phase::Stopping) {
+        match std::mem::replace(&mut self.phase, Phase::Stopping { replayed: true }) {
             Phase::Answered(Some(attempt)) => {
                 attempt.finish(Outcome::Success);
             }

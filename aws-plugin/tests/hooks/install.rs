@@ -1,7 +1,5 @@
 //! Installing once, twice, on top of others, and only to observe.
 
-use std::num::NonZeroUsize;
-
 use aws_runtime::invocation_id::{InvocationId, InvocationIdGenerator};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_types::retry::RetryConfig;
@@ -44,7 +42,7 @@ async fn a_second_install_brings_back_what_the_first_had_taken_off() {
     let twice = AwsHooks::builder().install(&once);
     let before = tokio::time::Instant::now();
     aws_sdk_ssm::Client::new(&twice).get_parameter().name("a").send().await.expect_err("timed out");
-    assert_eq!(before.elapsed(), seconds(5));
+    assert!((seconds(5)..seconds(6)).contains(&before.elapsed()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +136,7 @@ async fn operations_that_share_an_invocation_id_get_their_own_answers() {
         let value = if body.contains("\"a\"") { "va" } else { "vb" };
         Reply::new(200, format!(r#"{{"Parameter":{{"Value":"{value}"}}}}"#)).after(seconds(1))
     });
-    let governor = governor(|aws| aws.account_concurrency(NonZeroUsize::MAX));
+    let governor = governor(|aws| aws);
     let client = with_ids(&server, &governor, Some("constant"));
     let (a, b) = tokio::join!(client.get_parameter().name("a").send(), client.get_parameter().name("b").send());
     let value = |answer: aws_sdk_ssm::operation::get_parameter::GetParameterOutput| {

@@ -1,5 +1,6 @@
 //! Timeouts that were the SDK's.
 
+use aws_sdk_ssm::config::StalledStreamProtectionConfig;
 use aws_sdk_ssm::error::SdkError;
 use aws_smithy_types::timeout::TimeoutConfig;
 use cloud_governor::RefusalKind;
@@ -68,7 +69,10 @@ async fn the_attempt_timeout_leaves_a_stream_alone_that_the_caller_reads() {
     let slow = Reply::SlowBody { status: 200, body: "content".into(), after: seconds(15) };
     let server = Server::always(slow);
     let governor = governor(|aws| aws);
-    let config = plain(&server).timeout_config(per_attempt(5)).build();
+    let config = plain(&server)
+        .timeout_config(per_attempt(5))
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .build();
     let config = AwsHooks::builder().governor(governor.clone()).install(&config);
     let client = aws_sdk_s3::Client::new(&config);
     let object = client.get_object().bucket("b").key("k").send().await.expect("a head");

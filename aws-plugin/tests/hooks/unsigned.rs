@@ -1,4 +1,4 @@
-//! Requests that no gate sees.
+//! Operations without a signature, and requests that no gate sees.
 
 use std::num::NonZeroUsize;
 
@@ -64,6 +64,26 @@ async fn an_unsigned_operation_meets_an_open_circuit_as_a_refusal() {
     let error = assume(&client).await.expect_err("open");
     assert_eq!(refusal(&error).map(|refusal| refusal.kind()), Some(RefusalKind::CircuitOpen));
     assert_eq!(server.count(), 1);
+}
+
+/// A client whose own identity cache replaces the gate: nothing is seen of its operations before the HTTP client.
+#[tokio::test(start_paused = true)]
+async fn a_client_without_the_gate_is_governed_at_the_http_client() {
+    let server = Server::always(Reply::new(400, DENIED));
+    let governor = governor(|aws| aws.max_retries(3).service("sts", |sts| sts.per_operation(true)));
+    let config = AwsHooks::builder().account("1").governor(governor.clone()).install(&plain(&server).build());
+    let config = aws_sdk_sts::config::Builder::from(&config)
+        .identity_cache(aws_sdk_sts::config::IdentityCache::no_cache())
+        .build();
+    let client = aws_sdk_sts::Client::from_conf(config);
+    assert_eq!(assume(&client).await.expect_err("throttled").code(), Some("Throttling"));
+    assert_eq!(server.count(), 4);
+    client.get_caller_identity().send().await.expect_err("throttled");
+    assert_eq!(server.count(), 8);
+    let totals = totals(&governor);
+    assert_eq!((totals.operations, totals.calls, totals.gave_up), (2, 8, 2));
+    let scopes: Vec<String> = governor.summary().scopes.keys().map(Scope::to_string).collect();
+    assert_eq!(scopes, ["aws/1/eu-west-1/sts/AssumeRoleWithWebIdentity", "aws/1/eu-west-1/sts/GetCallerIdentity"]);
 }
 
 #[tokio::test(start_paused = true)]
