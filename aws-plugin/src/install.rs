@@ -208,6 +208,3 @@ fn default_http_client(version: Option<BehaviorVersion>) -> Option<SharedHttpCli
     let none = RuntimeComponentsBuilder::new("cloud-governor");
     plugin.runtime_components(&none).http_client()
 }
-
-#[cfg(test)]
-mod tests;

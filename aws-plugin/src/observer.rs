@@ -315,6 +315,3 @@ impl fmt::Display for StillWaiting {
 }
 
 impl std::error::Error for StillWaiting {}
-
-#[cfg(test)]
-mod tests;

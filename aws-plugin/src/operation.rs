@@ -41,6 +41,8 @@ struct State {
     skew_mended: bool,
     /// Its identity could not carry the state, or was dropped on the way: the registry keeps it between attempts.
     loose: bool,
+    /// The body of the success did not come whole.
+    cut_short: bool,
     /// The caller's operation is over; a body may still be read.
     over: bool,
 }
@@ -96,6 +98,7 @@ impl Operation {
             code: None,
             skew_mended: false,
             loose: false,
+            cut_short: false,
             over: false,
         };
         Arc::new(Operation { key, scope, governor, observed, state: Mutex::new(state) })
@@ -124,6 +127,7 @@ impl Operation {
         let mut state = self.lock();
         state.call = call;
         state.phase = Phase::Ready(attempt.map(Arc::new));
+        state.cut_short = false;
     }
 
     /// The call goes on waiting at the next attempt.
@@ -179,7 +183,7 @@ impl Operation {
 
     /// The next attempt of an operation that is only observed, as a call of its own: the SDK decides.
     pub(crate) fn observe_next(&self) -> Call {
-        self.lock().finish();
+        self.finish(&mut self.lock());
         self.governor.call(&self.scope)
     }
 
@@ -262,21 +266,13 @@ impl Operation {
         }
     }
 
-    /// The body of a success did not come whole. Nothing is settled while the SDK may still be reading it: a stream that
-    /// the caller reads is over by then.
+    /// The body of a success did not come whole. A stream that the caller reads comes after the operation, which was a
+    /// success then.
     pub(crate) fn cut_short(&self, answer: Answer) {
         let mut state = self.lock();
-        if matches!(state.phase, Phase::Answered(_)) {
+        if !state.over && matches!(state.phase, Phase::Answered(_)) {
             state.answer = Some(answer);
-        }
-    }
-
-    /// What a failed body of an operation without a gate comes to: nothing else will tell.
-    pub(crate) fn settle_cut_short(&self) {
-        let mut state = self.lock();
-        if let Phase::Answered(Some(attempt)) = &state.phase {
-            let verdict = attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)));
-            state.phase = Phase::Settled(verdict);
+            state.cut_short = true;
         }
     }
 
@@ -340,7 +336,23 @@ impl Operation {
             REGISTRY.park(Arc::clone(self));
             return;
         }
-        state.finish();
+        self.finish(&mut state);
+    }
+
+    /// Lets go of everything: an open success is one, unless its body broke; a retry that never came was given up; the
+    /// rest was cancelled.
+    fn finish(&self, state: &mut State) {
+        let verdict = match std::mem::replace(&mut state.phase, Phase::Stopping { replayed: true }) {
+            Phase::Answered(Some(attempt)) if state.cut_short => {
+                attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)))
+            }
+            Phase::Answered(Some(attempt)) => attempt.finish(Outcome::Success),
+            Phase::Settled(verdict) => verdict,
+            _ => return,
+        };
+        if let (Verdict::Retry { .. }, Some(call)) = (verdict, &mut state.call) {
+            call.give_up();
+        }
     }
 }
 
@@ -352,26 +364,11 @@ impl State {
     fn is_skewed(&self) -> bool {
         self.code.as_deref().is_some_and(|code| CLOCK_SKEW_CODES.contains(&code))
     }
-
-    /// Lets go of everything: an open success is one, a retry that never came was given up, the rest was cancelled.
-    fn finish(&mut self) {
-        match std::mem::replace(&mut self.phase, Phase::Stopping { replayed: true }) {
-            Phase::Answered(Some(attempt)) => {
-                attempt.finish(Outcome::Success);
-            }
-            Phase::Settled(Verdict::Retry { .. }) => {
-                if let Some(call) = &mut self.call {
-                    call.give_up();
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).finish();
+        self.finish(&mut self.lock());
         if let Some(key) = &self.key {
             REGISTRY.forget(key);
         }

@@ -67,3 +67,50 @@ async fn a_long_error_body_is_handed_on_whole() {
     let error = ssm(&server, &governor).get_parameter().name("a").send().await.expect_err("not found");
     assert_eq!(error.message().map(str::len), Some(200_000));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_cut_short_is_a_failure_also_where_the_sdk_does_not_come_again() {
+    let server = Server::always(Reply::Broken { status: 200, start: "{".into() });
+    let governor = governor(|aws| aws);
+    let config = crate::common::plain(&server).retry_config(aws_smithy_types::retry::RetryConfig::disabled()).build();
+    let config = cloud_governor_aws::AwsHooks::builder().governor(governor.clone()).install(&config);
+    aws_sdk_ssm::Client::new(&config).get_parameter().name("a").send().await.expect_err("cut short");
+    let totals = totals(&governor);
+    assert_eq!((totals.calls, totals.transient_errors, totals.gave_up), (1, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_cut_short_is_retried_also_where_no_gate_is() {
+    let server = Server::script([Reply::Broken { status: 200, start: "{".into() }, Reply::parameter()]);
+    let governor = governor(|aws| aws);
+    let config = aws_sdk_ssm::config::Builder::from(&governed(&server, &governor))
+        .identity_cache(aws_sdk_ssm::config::IdentityCache::no_cache())
+        .build();
+    aws_sdk_ssm::Client::from_conf(config).get_parameter().name("a").send().await.expect("the second answer");
+    let totals = totals(&governor);
+    assert_eq!((totals.operations, totals.calls, totals.transient_errors), (1, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_stream_is_a_success_as_soon_as_it_begins_and_holds_no_slot() {
+    let stream = Reply::SlowBody { status: 200, body: "".into(), after: std::time::Duration::from_secs(3600) };
+    let server = Server::always(Reply::With("content-type", "application/vnd.amazon.eventstream", Box::new(stream)));
+    let governor = governor(|aws| aws.account_concurrency(std::num::NonZeroUsize::MIN));
+    let client = aws_sdk_s3::Client::new(&governed(&server, &governor));
+    let select = || {
+        use aws_sdk_s3::types::{CsvInput, CsvOutput, ExpressionType, InputSerialization, OutputSerialization};
+        client
+            .select_object_content()
+            .bucket("b")
+            .key("k")
+            .expression("select 1")
+            .expression_type(ExpressionType::Sql)
+            .input_serialization(InputSerialization::builder().csv(CsvInput::builder().build()).build())
+            .output_serialization(OutputSerialization::builder().csv(CsvOutput::builder().build()).build())
+            .send()
+    };
+    let first = select().await;
+    let second = select().await;
+    assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
+    assert_eq!(totals(&governor).calls, 2);
+}

@@ -43,6 +43,8 @@ pub(crate) enum Reply {
     Reset,
     /// The answer comes after a while.
     After(Duration, Box<Reply>),
+    /// Another answer, with a header.
+    With(&'static str, &'static str, Box<Reply>),
 }
 
 impl Reply {
@@ -89,10 +91,23 @@ impl Reply {
 
 async fn reply(reply: Reply) -> Result<HttpResponse, ConnectorError> {
     let mut reply = reply;
-    while let Reply::After(delay, then) = reply {
-        tokio::time::sleep(delay).await;
-        reply = *then;
+    let mut extra = Vec::new();
+    loop {
+        reply = match reply {
+            Reply::After(delay, then) => {
+                tokio::time::sleep(delay).await;
+                *then
+            }
+            Reply::With(name, value, then) => {
+                extra.push((name, value.to_owned()));
+                *then
+            }
+            reply => return reply_now(reply, extra),
+        };
     }
+}
+
+fn reply_now(reply: Reply, extra: Vec<(&'static str, String)>) -> Result<HttpResponse, ConnectorError> {
     let (status, headers, body) = match reply {
         Reply::Answer { status, headers, body } => (status, headers, SdkBody::from(body)),
         Reply::Broken { status, start } => {
@@ -102,10 +117,10 @@ async fn reply(reply: Reply) -> Result<HttpResponse, ConnectorError> {
         Reply::SlowBody { status, body, after } => {
             (status, Vec::new(), SdkBody::from_body_1_x(Parts::new(vec![(after, Ok(body))])))
         }
-        Reply::Reset | Reply::After(..) => return Err(ConnectorError::io("connection reset".into())),
+        Reply::Reset | Reply::After(..) | Reply::With(..) => return Err(ConnectorError::io("connection reset".into())),
     };
     let mut response = HttpResponse::new(status.try_into().expect("a status"), body);
-    for (name, value) in headers {
+    for (name, value) in headers.into_iter().chain(extra) {
         response.headers_mut().insert(name, value);
     }
     Ok(response)
