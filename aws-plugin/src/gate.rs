@@ -138,8 +138,14 @@ impl<'a> Passage<'a> {
         if !self.hooks.given.observe_only && has_foreign_backoff(self.bag) {
             self.hooks.warn(Replaced::RetryConfig, &scope);
         }
-        let given_id = own_id.is_none().then(|| format!("cloud-governor-{}", NEXT_INVOCATION.fetch_add(1, Ordering::Relaxed)));
-        let operation = Operation::new(own_id.or_else(|| given_id.clone()), scope.clone(), self.hooks.governor(), self.hooks.given.observe_only);
+        let given_id =
+            own_id.is_none().then(|| format!("cloud-governor-{}", NEXT_INVOCATION.fetch_add(1, Ordering::Relaxed)));
+        let operation = Operation::new(
+            own_id.or_else(|| given_id.clone()),
+            scope.clone(),
+            self.hooks.governor(),
+            self.hooks.given.observe_only,
+        );
         if !REGISTRY.register(&operation) {
             // Another running operation has the same id: the observer cannot tell the two apart. It governs this one
             // as one that passed no gate, for one attempt.

@@ -65,12 +65,7 @@ impl Hooks {
     pub(crate) fn install(mut given: Given) -> Arc<Self> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         given.label.get_or_insert(id);
-        let hooks = Arc::new(Hooks {
-            id,
-            given,
-            foreign: Mutex::default(),
-            warned: Default::default(),
-        });
+        let hooks = Arc::new(Hooks { id, given, foreign: Mutex::default(), warned: Default::default() });
         let mut installs = INSTALLS.lock().unwrap_or_else(PoisonError::into_inner);
         installs.retain(|install| install.strong_count() > 0);
         installs.push(Arc::downgrade(&hooks));
@@ -153,9 +148,10 @@ impl Hooks {
             Replaced::RetryConfig => {
                 (0, "a client's own retry configuration replaces the governor's: its backoff adds to every retry")
             }
-            Replaced::IdentityCache => {
-                (1, "a signed request passed no gate: the client or the operation has its own identity cache or credentials")
-            }
+            Replaced::IdentityCache => (
+                1,
+                "a signed request passed no gate: the client or the operation has its own identity cache or credentials",
+            ),
             Replaced::HttpClient => {
                 (2, "an admitted attempt was never seen at the HTTP client: the client's own replaces the governor's")
             }

@@ -132,7 +132,12 @@ impl Sender {
         }
         let options = CallOptions::current();
         let skips = options.skips();
-        let operation = Operation::new(self.seen.invocation_id.clone(), scope.clone(), self.hooks.governor(), self.hooks.given.observe_only);
+        let operation = Operation::new(
+            self.seen.invocation_id.clone(),
+            scope.clone(),
+            self.hooks.governor(),
+            self.hooks.given.observe_only,
+        );
         let call = options.apply(operation.governor().call(&scope));
         if skips || (self.hooks.given.observe_only && call.is_governed()) {
             operation.ready(None, None);

@@ -34,11 +34,22 @@ pub(crate) const fn seconds(seconds: u64) -> Duration {
 /// What the server does with one request.
 #[derive(Clone)]
 pub(crate) enum Reply {
-    Answer { status: u16, headers: Vec<(&'static str, String)>, body: Bytes },
+    Answer {
+        status: u16,
+        headers: Vec<(&'static str, String)>,
+        body: Bytes,
+    },
     /// A head, some of the body, and then a broken connection.
-    Broken { status: u16, start: Bytes },
+    Broken {
+        status: u16,
+        start: Bytes,
+    },
     /// The body's bytes come only after a while.
-    SlowBody { status: u16, body: Bytes, after: Duration },
+    SlowBody {
+        status: u16,
+        body: Bytes,
+        after: Duration,
+    },
     /// The connection breaks.
     Reset,
     /// The answer comes after a while.
@@ -144,10 +155,7 @@ impl http_body::Body for Parts {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = &mut *self;
         if this.wait.is_none() {
             let Some((delay, part)) = this.parts.next() else { return Poll::Ready(None) };
@@ -293,9 +301,8 @@ pub(crate) fn plain(server: &Server) -> Builder {
 
 /// A governor with fast retries, changed by `set`.
 pub(crate) fn governor(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Governor {
-    let config = Config::builder().provider("aws", |aws| {
-        set(aws.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100)))
-    });
+    let config = Config::builder()
+        .provider("aws", |aws| set(aws.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100))));
     Governor::builder().config(config.build().expect("a sound configuration")).seed(7).build()
 }
 

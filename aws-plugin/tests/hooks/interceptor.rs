@@ -6,7 +6,8 @@ use cloud_governor_aws::GovernorInterceptor;
 use crate::common::{Reply, Server, governed, governor, seconds, totals};
 
 fn steered(server: &Server, governor: &cloud_governor::Governor) -> aws_sdk_ssm::Client {
-    let config = aws_sdk_ssm::config::Builder::from(&governed(server, governor)).interceptor(GovernorInterceptor::new());
+    let config =
+        aws_sdk_ssm::config::Builder::from(&governed(server, governor)).interceptor(GovernorInterceptor::new());
     aws_sdk_ssm::Client::from_conf(config.build())
 }
 

@@ -40,7 +40,9 @@ async fn calls_made_with_a_role_are_charged_to_its_account_and_assuming_it_to_th
     ];
     assert_eq!(scopes, expected);
     assert_eq!(totals(&governor).calls, 2 + 4, "each role is assumed once");
-    assert!(server.requests().iter().filter(|request| request.header("authorization").contains("AKIDROLE")).count() == 4);
+    assert!(
+        server.requests().iter().filter(|request| request.header("authorization").contains("AKIDROLE")).count() == 4
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +58,9 @@ async fn assuming_a_role_of_the_same_account_does_not_wait_for_its_own_caller() 
 
 #[test]
 fn only_the_arn_of_a_role_is_one() {
-    for arn in ["", "arn:aws:iam::1:role/x", "arn:aws:iam::123456789012:user/x", "arn:aws:sts::123456789012:role/x", "a:b"] {
+    for arn in
+        ["", "arn:aws:iam::1:role/x", "arn:aws:iam::123456789012:user/x", "arn:aws:sts::123456789012:role/x", "a:b"]
+    {
         let error = AssumedRole::new(arn).expect_err("no role");
         assert!(error.to_string().contains("is not the ARN of a role"));
     }

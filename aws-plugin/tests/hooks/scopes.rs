@@ -17,7 +17,8 @@ fn scopes(governor: &Governor) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn account_region_service_are_found_by_themselves() {
-    let server = Server::new(|request, _| if request.uri.contains("sts") { Reply::caller() } else { Reply::parameter() });
+    let server =
+        Server::new(|request, _| if request.uri.contains("sts") { Reply::caller() } else { Reply::parameter() });
     let governor = governor(|aws| aws.service("ssm", |ssm| ssm.per_operation(true)));
     let config = governed(&server, &governor);
     aws_sdk_ssm::Client::new(&config).get_parameter().name("a").send().await.expect("an answer");
@@ -41,7 +42,8 @@ async fn a_clients_own_region_is_its_scopes() {
 async fn an_account_that_is_given_outranks_the_credentials() {
     let server = Server::always(Reply::parameter());
     let governor = governor(|aws| aws);
-    let config = AwsHooks::builder().account("999999999999").governor(governor.clone()).install(&plain(&server).build());
+    let config =
+        AwsHooks::builder().account("999999999999").governor(governor.clone()).install(&plain(&server).build());
     aws_sdk_ssm::Client::new(&config).get_parameter().name("a").send().await.expect("an answer");
     assert_eq!(scopes(&governor), ["aws/999999999999/eu-west-1/ssm"]);
 }
@@ -67,7 +69,8 @@ async fn a_client_with_credentials_of_its_own_is_not_charged_to_the_installs_acc
     let hooked = AwsHooks::builder().account("1").governor(governor.clone()).install(&plain(&server).build());
     let own = aws_sdk_ssm::config::Builder::from(&hooked).credentials_provider(nameless("AKIDX")).build();
     aws_sdk_ssm::Client::from_conf(own).get_parameter().name("a").send().await.expect("an answer");
-    let other = Credentials::builder().access_key_id("A").secret_access_key("s").account_id("2").provider_name("t").build();
+    let other =
+        Credentials::builder().access_key_id("A").secret_access_key("s").account_id("2").provider_name("t").build();
     let own = aws_sdk_ssm::config::Builder::from(&hooked).credentials_provider(other).build();
     aws_sdk_ssm::Client::from_conf(own).get_parameter().name("a").send().await.expect("an answer");
     let scopes = scopes(&governor);

@@ -50,7 +50,8 @@ async fn credentials_that_expire_during_the_wait_are_resolved_again() {
     let time = TokioTime::new();
     let given = Arc::new(AtomicU64::new(0));
     let provider = ShortLived { time: time.clone(), given: Arc::clone(&given) };
-    let config = plain(&server).time_source(time).credentials_provider(SharedCredentialsProvider::new(provider)).build();
+    let config =
+        plain(&server).time_source(time).credentials_provider(SharedCredentialsProvider::new(provider)).build();
     let config = AwsHooks::builder().account("1").governor(governor.clone()).install(&config);
     let client = aws_sdk_ssm::Client::new(&config);
     for _ in 0..2 {

@@ -8,11 +8,7 @@ use cloud_governor_aws::{AwsHooks, refusal};
 
 use crate::common::{Reply, Server, governor, plain, seconds, totals};
 
-fn client(
-    server: &Server,
-    governor: &cloud_governor::Governor,
-    timeouts: TimeoutConfig,
-) -> aws_sdk_ssm::Client {
+fn client(server: &Server, governor: &cloud_governor::Governor, timeouts: TimeoutConfig) -> aws_sdk_ssm::Client {
     let config = plain(server).timeout_config(timeouts).build();
     aws_sdk_ssm::Client::new(&AwsHooks::builder().governor(governor.clone()).install(&config))
 }

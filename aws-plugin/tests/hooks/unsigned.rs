@@ -20,7 +20,9 @@ fn answer() -> Reply {
     )
 }
 
-async fn assume(client: &aws_sdk_sts::Client) -> Result<(), SdkError<aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError>> {
+async fn assume(
+    client: &aws_sdk_sts::Client,
+) -> Result<(), SdkError<aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError>> {
     let call = client.assume_role_with_web_identity().role_arn("arn").role_session_name("s").web_identity_token("t");
     call.send().await.map(drop)
 }
