@@ -73,6 +73,8 @@ pub enum RefusalKind {
     RetryBudgetExhausted,
     /// Every attempt ran into its attempt timeout, so there is no answer to give back.
     AttemptTimedOut,
+    /// The call has had its answer, and was asked to be sent again.
+    CallEnded,
     /// A blocking call was made on a thread of an async runtime, which it would have stalled.
     RuntimeThread,
 }
@@ -85,6 +87,7 @@ impl RefusalKind {
             RefusalKind::DeadlineExceeded => "deadline_exceeded",
             RefusalKind::RetryBudgetExhausted => "retry_budget_exhausted",
             RefusalKind::AttemptTimedOut => "attempt_timed_out",
+            RefusalKind::CallEnded => "call_ended",
             RefusalKind::RuntimeThread => "runtime_thread",
         }
     }
@@ -96,6 +99,7 @@ impl RefusalKind {
         match self {
             RefusalKind::CircuitOpen => 69,
             RefusalKind::RuntimeThread => 70,
+            RefusalKind::CallEnded => 71,
             RefusalKind::AttemptTimedOut => 74,
             RefusalKind::DeadlineExceeded => 75,
             RefusalKind::RetryBudgetExhausted => 76,

@@ -1,0 +1,191 @@
+//! The HTTP server under every simulated cloud.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
+
+use super::reply::{Cut, Reply};
+use super::{Answer, Cloud, Faults, Outcome, Throttle, Truth};
+
+/// The largest request body that is read: no read operation of a cloud needs more.
+const MAX_BODY: usize = 256 * 1024;
+
+/// How long [`Server::stop`] waits for requests in flight.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the listener rests after a failed accept, such as one for want of file descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(20);
+
+/// A simulated cloud that is listening. Dropping it closes the port and every connection.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    started: Instant,
+    faults: Arc<Faults>,
+    truth: Arc<Truth>,
+    stop: Option<oneshot::Sender<()>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts `cloud` on a free port of 127.0.0.1, on the current Tokio runtime. `seed` decides the chances of its
+    /// faults.
+    ///
+    /// # Errors
+    /// The operating system's, when it gives no port.
+    pub async fn start<C: Cloud>(cloud: Arc<C>, seed: u64) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let started = Instant::now();
+        let faults = Arc::new(Faults::new(seed));
+        let truth = Arc::new(Truth::default());
+        let site = Site { cloud, started, faults: faults.clone(), truth: truth.clone(), throttle: Mutex::default() };
+        let (stop, stopped) = oneshot::channel();
+        let accepting = tokio::spawn(accept(listener, Arc::new(site), stopped));
+        Ok(Server { address, started, faults, truth, stop: Some(stop), accepting })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The endpoint URL to give to an SDK.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Time since the start: what the windows of faults are counted in.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The switches of its faults.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// What it has seen. Outlives the server.
+    pub fn truth(&self) -> Arc<Truth> {
+        self.truth.clone()
+    }
+
+    /// Closes the port, lets requests in flight finish for up to five seconds, and closes every connection.
+    pub async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            // The receiver is gone only if the task already ended.
+            let _ = stop.send(());
+        }
+        let _ = tokio::time::timeout(STOP_PATIENCE, &mut self.accepting).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+#[derive(Debug)]
+struct Site<C> {
+    cloud: Arc<C>,
+    started: Instant,
+    faults: Arc<Faults>,
+    truth: Arc<Truth>,
+    throttle: Mutex<Throttle>,
+}
+
+/// Owns the connections: they end when this future is dropped.
+async fn accept<C: Cloud>(listener: TcpListener, site: Arc<Site<C>>, mut stopped: oneshot::Receiver<()>) {
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_REST).await;
+                    continue;
+                }
+            },
+            _ = &mut stopped => break,
+            Some(_) = connections.join_next() => continue,
+        };
+        let site = site.clone();
+        let service = service_fn(move |request| exchange(site.clone(), request));
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        connections.spawn(async move {
+            // A connection ends in an error when the client goes away or a fault cuts it: both are counted already.
+            let _ = connection.await;
+        });
+    }
+    drop(listener);
+    graceful.shutdown().await;
+}
+
+async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> Result<Response<Reply>, Cut> {
+    let now = site.started.elapsed();
+    let seat = site.truth.arrive(now);
+    let (head, body) = request.into_parts();
+    let identified = match Limited::new(body, MAX_BODY).collect().await {
+        Ok(body) => site.cloud.identify(seat.number(), &head, body.to_bytes()),
+        Err(_) => Err(Box::new(too_large())),
+    };
+    let leaf = identified.as_ref().ok().map(|call| &call.leaf);
+    let fate = site.faults.decide(now, leaf);
+
+    // The outcome is settled and counted before any delay, so that a client which hangs up is counted too.
+    let (outcome, answer) = match &identified {
+        _ if fate.down => (Outcome::Faulted, None),
+        Err(answer) => (Outcome::Refused, Some(Answer::clone(answer))),
+        Ok(call) if !site.admit(now, &site.cloud.draws(call)) => (Outcome::Throttled, Some(site.cloud.throttled(call))),
+        Ok(call) => match fate.failure {
+            Some(status) => (Outcome::Faulted, Some(site.cloud.failed(call, status))),
+            None => {
+                let answer = site.cloud.answer(call);
+                let outcome = if fate.cut {
+                    Outcome::Faulted
+                } else if answer.status().is_success() {
+                    Outcome::Answered
+                } else {
+                    Outcome::Refused
+                };
+                (outcome, Some(answer))
+            }
+        },
+    };
+    seat.record(leaf, outcome);
+
+    if !fate.delay.is_zero() {
+        tokio::time::sleep(fate.delay).await;
+    }
+    let cut = fate.cut && outcome == Outcome::Faulted;
+    Ok(answer.ok_or(Cut)?.map(if cut { Reply::cut_short } else { Reply::whole }))
+}
+
+impl<C> Site<C> {
+    fn admit(&self, now: Duration, draws: &[super::Draw]) -> bool {
+        self.throttle.lock().unwrap_or_else(PoisonError::into_inner).admit(now, draws)
+    }
+}
+
+fn too_large() -> Answer {
+    let mut answer = Response::new(Bytes::new());
+    *answer.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    answer
+}

@@ -1,0 +1,5 @@
+//! The simulated clouds, seen from outside by a client of plain HTTP.
+
+mod aws;
+mod common;
+mod server;

@@ -1,0 +1,202 @@
+//! The circuit breaker of one scope.
+//!
+//! ```text
+//!            `failures` give-ups in a row             cooldown over: one probe
+//!   CLOSED ------------------------------> OPEN ------------------------------> HALF-OPEN
+//!     ^                                     ^                                   |   |   |
+//!     |              probe answered         |      probe gave up                |   |   |
+//!     +-------------------------------------|-----------------------------------+   |   |
+//!                                           +---------------------------------------+   |
+//!        probe dropped, refused later or its lease over: the place is free <------------+
+//! ```
+//!
+//! It counts logical calls: a call's own retries cannot trip it, and a fatal answer is an answer. What a call
+//! reports is believed only of the state that let it through: an answer to a request sent before the circuit
+//! opened does not close it.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::sync::Mutex;
+
+#[derive(Debug)]
+pub(crate) struct Breaker {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    failures_to_open: u32,
+    cooldown: Duration,
+    state: State,
+    /// Counts state changes and probes: what a pass was issued under.
+    generation: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Closed {
+        failures: u32,
+    },
+    /// Refuses until then.
+    Open {
+        until: Timestamp,
+    },
+    /// One probe holds this state's generation until its lease ends.
+    HalfOpen {
+        lease_until: Timestamp,
+    },
+}
+
+/// Leave to send, under the breaker's state of the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
+    generation: u64,
+    pub(crate) probe: bool,
+}
+
+/// The circuit refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) retry_after: Duration,
+    /// A probe is under way, as against: the cooldown runs.
+    pub(crate) probing: bool,
+}
+
+/// The breaker's state, as shown to people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BreakerState {
+    /// Calls go through.
+    Closed,
+    /// Calls are refused.
+    Open,
+    /// One probe decides.
+    HalfOpen,
+}
+
+impl Breaker {
+    pub(crate) fn new(failures_to_open: NonZeroU32, cooldown: Duration) -> Self {
+        let inner = Inner {
+            failures_to_open: failures_to_open.get(),
+            cooldown,
+            state: State::Closed { failures: 0 },
+            generation: 0,
+        };
+        Breaker { inner: Mutex::new(inner) }
+    }
+
+    /// Asks to go on, with the pass held so far, if any. A caller that holds the probe keeps it, with its lease made
+    /// to last `lease` from now; the first to come after a cooldown becomes the probe.
+    pub(crate) fn check(&self, now: Timestamp, held: Option<Pass>, lease: Duration) -> Result<Pass, Refused> {
+        let mut inner = self.inner.lock();
+        let current = inner.generation;
+        match inner.state {
+            State::Closed { .. } => Ok(Pass { generation: current, probe: false }),
+            State::HalfOpen { .. } if held.is_some_and(|pass| pass.probe && pass.generation == current) => {
+                inner.state = State::HalfOpen { lease_until: now + lease };
+                Ok(Pass { generation: current, probe: true })
+            }
+            State::Open { until } if now < until => Err(Refused { retry_after: until.until(now), probing: false }),
+            State::HalfOpen { lease_until } if now < lease_until => {
+                let retry_after = lease_until.until(now).min(inner.cooldown);
+                Err(Refused { retry_after, probing: true })
+            }
+            State::Open { .. } | State::HalfOpen { .. } => {
+                inner.generation += 1;
+                inner.state = State::HalfOpen { lease_until: now + lease };
+                Ok(Pass { generation: inner.generation, probe: true })
+            }
+        }
+    }
+
+    /// Lets the probe keep its place until then: it waits for something else.
+    pub(crate) fn extend(&self, pass: Pass, lease_until: Timestamp) {
+        let mut inner = self.inner.lock();
+        if pass.probe && inner.generation == pass.generation {
+            inner.state = State::HalfOpen { lease_until };
+        }
+    }
+
+    /// Whether a call would be refused now. Claims nothing.
+    pub(crate) fn refusal(&self, now: Timestamp) -> Option<Refused> {
+        let inner = self.inner.lock();
+        match inner.state {
+            State::Open { until } if now < until => Some(Refused { retry_after: until.until(now), probing: false }),
+            State::HalfOpen { lease_until } if now < lease_until => {
+                Some(Refused { retry_after: lease_until.until(now).min(inner.cooldown), probing: true })
+            }
+            _ => None,
+        }
+    }
+
+    /// The server answered. True if that closed the circuit.
+    pub(crate) fn answered(&self, pass: Pass) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.generation != pass.generation {
+            return false;
+        }
+        let closes = matches!(inner.state, State::HalfOpen { .. });
+        if closes {
+            inner.generation += 1;
+        }
+        inner.state = State::Closed { failures: 0 };
+        closes
+    }
+
+    /// A logical call gave up. Says for how long the circuit is open if that opened it.
+    pub(crate) fn gave_up(&self, now: Timestamp, pass: Pass) -> Option<Duration> {
+        let mut inner = self.inner.lock();
+        if inner.generation != pass.generation {
+            return None;
+        }
+        if let State::Closed { failures } = &mut inner.state {
+            *failures = failures.saturating_add(1);
+            if *failures < inner.failures_to_open {
+                return None;
+            }
+        }
+        inner.generation += 1;
+        inner.state = State::Open { until: now + inner.cooldown };
+        Some(inner.cooldown)
+    }
+
+    /// A pass is handed back unused, or its attempt was cancelled: a probe's place is free for the next.
+    pub(crate) fn release(&self, pass: Pass) {
+        let mut inner = self.inner.lock();
+        if pass.probe && inner.generation == pass.generation {
+            inner.generation += 1;
+            inner.state = State::Open { until: Timestamp::ZERO };
+        }
+    }
+
+    pub(crate) fn reconfigure(&self, failures_to_open: NonZeroU32, cooldown: Duration) {
+        let mut inner = self.inner.lock();
+        inner.failures_to_open = failures_to_open.get();
+        inner.cooldown = cooldown;
+    }
+
+    pub(crate) fn reset(&self) {
+        let mut inner = self.inner.lock();
+        inner.generation += 1;
+        inner.state = State::Closed { failures: 0 };
+    }
+
+    pub(crate) fn state(&self, now: Timestamp) -> BreakerState {
+        match self.inner.lock().state {
+            State::Closed { .. } => BreakerState::Closed,
+            State::Open { until } if now < until => BreakerState::Open,
+            State::Open { .. } | State::HalfOpen { .. } => BreakerState::HalfOpen,
+        }
+    }
+
+    /// Closed, with no give-up remembered.
+    pub(crate) fn is_neutral(&self) -> bool {
+        matches!(self.inner.lock().state, State::Closed { failures: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! One layer of configuration: what a document sets and what it leaves to the layers below.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::error::{ConfigOrigin, ConfigProblem};
+use super::node::{Entry, Node, Value};
+use super::read::{At, Reading, Section, Source, boolean, count, duration, jitter, number, optional_duration};
+use super::rules;
+use super::settings::Jitter;
+use crate::classify::Rule;
+
+/// Lays one layer's value over that of the layers below.
+trait Over {
+    fn over(self, below: Self) -> Self;
+}
+
+impl<T> Over for Option<At<T>> {
+    fn over(self, below: Self) -> Self {
+        self.or(below)
+    }
+}
+
+impl<V: Over> Over for BTreeMap<String, V> {
+    fn over(self, mut below: Self) -> Self {
+        for (key, value) in self {
+            let value = match below.remove(&key) {
+                Some(under) => value.over(under),
+                None => value,
+            };
+            below.insert(key, value);
+        }
+        below
+    }
+}
+
+/// A struct every field of which is laid over the one below.
+macro_rules! partial {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        pub(super) struct $name {
+            $(pub(super) $field: $type,)*
+        }
+
+        impl Over for $name {
+            fn over(self, below: Self) -> Self {
+                $name { $($field: self.$field.over(below.$field),)* }
+            }
+        }
+    };
+}
+
+partial! {
+    /// What stands under `ratelimit`.
+    Layer {
+        enabled: Option<At<bool>>,
+        defaults: Provider,
+        providers: BTreeMap<String, Provider>,
+    }
+}
+
+partial! {
+    Provider {
+        enabled: Option<At<bool>>,
+        account_concurrency: Option<At<u32>>,
+        retry_budget: Option<At<u32>>,
+        rates: Rates,
+        failures: Option<At<u32>>,
+        cooldown: Option<At<Duration>>,
+        max_retries: Option<At<u32>>,
+        base_delay: Option<At<Duration>>,
+        max_backoff: Option<At<Duration>>,
+        jitter: Option<At<Jitter>>,
+        deadline: Option<At<Option<Duration>>>,
+        attempt_timeout: Option<At<Option<Duration>>>,
+        factor: Option<At<f64>>,
+        pause_cap: Option<At<Duration>>,
+        cut_interval: Option<At<Duration>>,
+        recovery_after: Option<At<Duration>>,
+        recovery_step: Option<At<f64>>,
+        connect_timeout: Option<At<Duration>>,
+        read_timeout: Option<At<Duration>>,
+        rules: Option<At<Vec<Rule>>>,
+        services: BTreeMap<String, Service>,
+    }
+}
+
+partial! {
+    Rates {
+        max_rps: Option<At<f64>>,
+        burst: Option<At<f64>>,
+        floor_rps: Option<At<f64>>,
+    }
+}
+
+/// What is set for one `<service>` or `<service>.<Operation>`.
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    /// As it was written last; the map's key is the same in lower case, so that `EC2` in a variable's name meets
+    /// `ec2` in a file.
+    pub(super) key: String,
+    pub(super) per_operation: Option<At<bool>>,
+    pub(super) rates: Rates,
+}
+
+impl Over for Service {
+    fn over(self, below: Self) -> Self {
+        Service {
+            key: self.key,
+            per_operation: self.per_operation.over(below.per_operation),
+            rates: self.rates.over(below.rates),
+        }
+    }
+}
+
+impl Layer {
+    /// What is set out of the box beyond the generic settings: AWS throttles EC2 by the operation
+    /// (<https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>).
+    pub(super) fn built_in() -> Layer {
+        let per_operation =
+            At { value: true, path: "ratelimit.aws.services.ec2.per_operation".to_owned(), origin: ConfigOrigin::Code };
+        let ec2 = Service { key: "ec2".to_owned(), per_operation: Some(per_operation), rates: Rates::default() };
+        let aws = Provider { services: BTreeMap::from([(ec2.key.clone(), ec2)]), ..Provider::default() };
+        Layer { providers: BTreeMap::from([("aws".to_owned(), aws)]), ..Layer::default() }
+    }
+
+    /// Reads a document; whatever is wrong with it goes to `problems`.
+    pub(super) fn read(node: Node, source: &Source, problems: &mut Vec<ConfigProblem>) -> Layer {
+        let reading = Reading { source, problems: Default::default() };
+        let mut document = Section::new(&reading, String::new(), node);
+        let mut ratelimit = document.section("ratelimit");
+        document.finish();
+        let mut layer = Layer {
+            enabled: ratelimit.take("enabled", boolean),
+            defaults: Provider::read(ratelimit.section("defaults")),
+            providers: BTreeMap::new(),
+        };
+        for (path, Entry { key, line, node }) in ratelimit.rest() {
+            let name = key.to_ascii_lowercase();
+            if let Err(message) = check_provider(&name, &key, &node.value) {
+                reading.report(path, line, message);
+                continue;
+            }
+            let provider = Provider::read(Section::new(&reading, path.clone(), node));
+            if layer.providers.insert(name, provider).is_some() {
+                reading.report(path, line, "is given twice, in another case");
+            }
+        }
+        let mut found = reading.problems.into_inner();
+        found.sort_by_key(|problem| problem.origin().line());
+        problems.append(&mut found);
+        layer
+    }
+
+    /// This layer over those below it.
+    pub(super) fn over(self, below: Layer) -> Layer {
+        Over::over(self, below)
+    }
+}
+
+impl Provider {
+    /// What the provider of this name sets, over what is set for every provider. Rules add up, the provider's own
+    /// before, so that naming one for a provider does not drop those for all.
+    pub(super) fn over_defaults(mut self, name: &str, mut defaults: Provider) -> Provider {
+        let shared = defaults.rules.take();
+        self.rules = match self.rules {
+            Some(mut own) => {
+                own.value = own.value.into_iter().map(|rule| rule.for_provider(name)).collect();
+                own.value.extend(shared.into_iter().flat_map(|at| at.value));
+                Some(own)
+            }
+            None => shared,
+        };
+        self.over(defaults)
+    }
+
+    fn read(mut section: Section<'_>) -> Provider {
+        let mut breaker = section.section("breaker");
+        let mut throttle = section.section("throttle");
+        let provider = Provider {
+            enabled: section.take("enabled", boolean),
+            account_concurrency: section.take("account_concurrency", count(1)),
+            retry_budget: section.take("retry_budget", count(0)),
+            rates: Rates::read(&mut section),
+            failures: breaker.take("failures", count(1)),
+            cooldown: breaker.take("cooldown", duration),
+            max_retries: section.take("max_retries", count(0)),
+            base_delay: section.take("base_delay", duration),
+            max_backoff: section.take("max_backoff", duration),
+            jitter: section.take("jitter", jitter),
+            deadline: section.take("deadline", optional_duration),
+            attempt_timeout: section.take("attempt_timeout", optional_duration),
+            factor: throttle.take("factor", number(bounds::FACTOR)),
+            pause_cap: throttle.take("pause_cap", duration),
+            cut_interval: throttle.take("cut_interval", duration),
+            recovery_after: throttle.take("recovery_after", duration),
+            recovery_step: throttle.take("recovery_step", number(bounds::STEP)),
+            connect_timeout: section.take("connect_timeout", duration),
+            read_timeout: section.take("read_timeout", duration),
+            rules: read_rules(&mut section),
+            services: read_services(section.section("services")),
+        };
+        breaker.finish();
+        throttle.finish();
+        section.finish();
+        provider
+    }
+}
+
+impl Rates {
+    fn read(section: &mut Section<'_>) -> Rates {
+        Rates {
+            max_rps: section.take("max_rps", number(bounds::RATE)),
+            burst: section.take("burst", number(bounds::BURST)),
+            floor_rps: section.take("floor_rps", number(bounds::RATE)),
+        }
+    }
+}
+
+fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
+    let reading = section.reading();
+    let mut services = BTreeMap::new();
+    for (path, Entry { key, line, node }) in section.rest() {
+        let identity = key.to_ascii_lowercase();
+        if key.trim() != key || key.split('.').any(str::is_empty) {
+            let message = format!("`{key}` is neither a service nor a `<service>.<Operation>`");
+            reading.report(path, line, message);
+            continue;
+        }
+        if services.contains_key(&identity) {
+            reading.report(path, line, format!("`{key}` is given twice, in another case"));
+            continue;
+        }
+        let mut section = Section::new(reading, path, node);
+        let per_operation = section.take("per_operation", |value| match boolean(value) {
+            Ok(_) if is_operation(&key) => {
+                Err("marks a service, and this key names one operation, which has a bucket of its own already; \
+                     write it under the service's name"
+                    .to_owned())
+            }
+            other => other,
+        });
+        let rates = Rates::read(&mut section);
+        section.finish();
+        services.insert(identity, Service { key, per_operation, rates });
+    }
+    services
+}
+
+/// Operations are written with capitals, services without: `ec2.RunInstances` against `storage.blob`.
+fn is_operation(key: &str) -> bool {
+    key.rsplit_once('.').is_some_and(|(_, last)| last.contains(|c: char| c.is_ascii_uppercase()))
+}
+
+fn read_rules(section: &mut Section<'_>) -> Option<At<Vec<Rule>>> {
+    let reading = section.reading();
+    let (path, node) = section.node("rules")?;
+    let origin = reading.source.at(node.line);
+    let rules = match node.value {
+        Value::Null => Vec::new(),
+        Value::Rules(rules) => rules,
+        Value::List(items) => {
+            let read = |(index, item): (usize, &Node)| match rules::rule(item) {
+                Ok(rule) => Some(rule),
+                Err(error) => {
+                    reading.report(format!("{path}[{index}]"), error.line, error.message);
+                    None
+                }
+            };
+            items.iter().enumerate().filter_map(read).collect()
+        }
+        other => {
+            reading.report(path, node.line, format!("is {}, but must be a list of rules", other.describe()));
+            return None;
+        }
+    };
+    Some(At { value: rules, path, origin })
+}
+
+/// Names that are keys of a provider: as a provider's name they are a key written one level too high.
+const SETTINGS: [&str; 20] = [
+    "account_concurrency",
+    "attempt_timeout",
+    "base_delay",
+    "breaker",
+    "burst",
+    "connect_timeout",
+    "cooldown",
+    "deadline",
+    "default",
+    "failures",
+    "floor_rps",
+    "jitter",
+    "max_backoff",
+    "max_retries",
+    "max_rps",
+    "read_timeout",
+    "retry_budget",
+    "rules",
+    "services",
+    "throttle",
+];
+
+fn check_provider(name: &str, written: &str, value: &Value) -> Result<(), String> {
+    const KNOWN: &str = "known here: enabled, defaults and the names of providers (a setting of every provider stands \
+                         under ratelimit.defaults)";
+    if SETTINGS.contains(&name) {
+        return Err(format!("unknown key `{written}`; {KNOWN}"));
+    }
+    if !matches!(value, Value::Map(_) | Value::Null) {
+        let is = value.describe();
+        return Err(format!(
+            "is {is}, but must be a mapping if `{written}` is a provider, else an unknown key; {KNOWN}"
+        ));
+    }
+    let named = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c))
+        && !name.contains("__");
+    if named {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{written}` is no provider's name: write a letter, then letters, digits, dots, dashes and single underscores"
+        ))
+    }
+}

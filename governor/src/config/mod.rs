@@ -1,0 +1,166 @@
+//! Configuration: typed, layered, and validated whole.
+//!
+//! The layers are built-in defaults < YAML < environment < code. A mistake in any of them is a [`ConfigError`] that
+//! names every key at fault with its path, its file and line (or its variable), and what would be valid.
+//!
+//! # Every key and its default
+//!
+//! ```
+//! # let text = r#"
+//! ratelimit:
+//!   enabled: true                 # false: every call is made once, directly
+//!   defaults:                     # what holds for every provider; each key may stand under a provider, too
+//!     enabled: true
+//!     account_concurrency: 64     # attempts in flight at once, per account
+//!     max_rps: 20                 # calls per second of a leaf: account, region, service (and operation)
+//!     burst: 20                   # calls that a rested leaf lets through at once; unset: one second's worth
+//!     floor_rps: 0.05             # throttles never bring a leaf under this rate, or under max_rps if that is less
+//!     max_retries: 8              # after the first attempt
+//!     base_delay: 0.5             # the shortest backoff; a number of seconds, or a text such as 500ms or 2m
+//!     max_backoff: 20             # the longest
+//!     jitter: decorrelated        # or full
+//!     deadline: 900               # of a call in all, waiting included; none: for ever
+//!     attempt_timeout: none       # of one attempt
+//!     retry_budget: 500           # tokens; retries beyond a call's first two take one each
+//!     breaker:
+//!       failures: 5               # give-ups in a row that open the circuit
+//!       cooldown: 30              # until one probe is let through
+//!     throttle:
+//!       factor: 0.5               # what a throttle multiplies the rate by
+//!       pause_cap: 300            # the longest pause of a leaf for a Retry-After
+//!       cut_interval: 1           # throttles closer together than this are one
+//!       recovery_after: 5         # without a throttle, until the rate rises
+//!       recovery_step: 0.05       # how far it rises at once, as a share of max_rps
+//!     connect_timeout: 3          # where the SDK's own configuration has none
+//!     read_timeout: 60
+//!     rules: []                   # classification rules; a provider's own are looked at before these
+//!     services: {}
+//!   aws:                          # any provider's name; its keys override the defaults one by one
+//!     services:
+//!       ec2:                      # a service: per_operation, max_rps, burst, floor_rps
+//!         per_operation: true     # each operation has a bucket and a breaker of its own
+//! # "#;
+//! # assert_eq!(cloud_governor::Config::from_yaml(text, "docs")?, cloud_governor::Config::default());
+//! # Ok::<(), cloud_governor::ConfigError>(())
+//! ```
+//!
+//! The document holds `ratelimit` and nothing else; an empty one stands for the defaults, and an empty section for
+//! one that is left out. A service or an operation takes each figure it does not set from the level above it, save
+//! that a `max_rps` without a `burst` brings its own burst of one second's worth.
+//!
+//! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
+//! 1000000, durations above 0 up to 365 days.
+//!
+//! An account whose limits are known might say:
+//!
+//! ```
+//! # let text = r#"
+//! ratelimit:
+//!   aws:
+//!     services:
+//!       secretsmanager: { max_rps: 2, burst: 2 }
+//!       ec2: { per_operation: true, max_rps: 20 }
+//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: max_rps, burst, floor_rps
+//!     rules:
+//!       - { code: SlowDownPlease, status: 420, class: throttled }
+//! # "#;
+//! # let aws = cloud_governor::Config::from_yaml(text, "docs")?.provider("aws");
+//! # assert_eq!(aws.limits_for("ec2", Some("RunInstances")), cloud_governor::Limits::new(2.0, 5.0, 0.05)?);
+//! # assert_eq!(aws.rules.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What a rule may hold is described at [`Rule`](crate::Rule).
+//!
+//! # Environment
+//!
+//! `CLOUD_GOVERNOR_CONFIG` names a YAML file. `CLOUD_GOVERNOR__<KEY>__<KEY>..` sets one key, in upper or lower case,
+//! to a YAML value: `CLOUD_GOVERNOR__ENABLED=false`, `CLOUD_GOVERNOR__AWS__MAX_RETRIES=3`,
+//! `CLOUD_GOVERNOR__AWS__SERVICES='{ec2.RunInstances: {max_rps: 2}}'`. A variable for a key lies over one for the
+//! section around it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+mod bounds;
+mod builder;
+mod env;
+mod error;
+mod layer;
+mod node;
+mod read;
+mod resolve;
+mod rules;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use bounds::{MOST, check_duration};
+pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder};
+pub use error::{ConfigError, ConfigOrigin, ConfigProblem};
+pub use settings::{BreakerSettings, InvalidLimits, Jitter, Limits, ProviderSettings, RetrySettings, ThrottleSettings};
+
+/// A valid configuration of the whole governor.
+///
+/// Two configurations are equal if they set the same, wherever it was written. The [default](Config::default) is
+/// the built-in one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    enabled: bool,
+    generic: Arc<ProviderSettings>,
+    /// Providers whose settings differ from the generic ones.
+    providers: BTreeMap<String, Arc<ProviderSettings>>,
+}
+
+impl Config {
+    /// Starts with the built-in defaults.
+    pub fn builder() -> ConfigBuilder {
+        ConfigBuilder::default()
+    }
+
+    /// Built-in defaults < this YAML text, which errors call `name`.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConfigBuilder::build`].
+    pub fn from_yaml(text: impl Into<String>, name: impl AsRef<str>) -> Result<Config, ConfigError> {
+        Config::builder().yaml(text, name).build()
+    }
+
+    /// Built-in defaults < this YAML file, read on the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConfigBuilder::build`].
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Config, ConfigError> {
+        Config::builder().file(path).build()
+    }
+
+    /// Built-in defaults < the file that `CLOUD_GOVERNOR_CONFIG` names, if it is set < the environment.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConfigBuilder::build`].
+    pub fn load() -> Result<Config, ConfigError> {
+        Config::builder().env().build()
+    }
+
+    /// The global switch.
+    pub fn enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// A provider's settings; the generic ones where nothing is set for it. The name's ASCII case does not matter.
+    pub fn provider(&self, name: &str) -> Arc<ProviderSettings> {
+        let found = self.providers.get(name).or_else(|| self.providers.get(&name.to_ascii_lowercase()));
+        Arc::clone(found.unwrap_or(&self.generic))
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        // The built-in layer sets nothing that could be refused.
+        resolve::resolve(layer::Layer::built_in(), &mut Vec::new())
+    }
+}

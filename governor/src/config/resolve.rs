@@ -1,0 +1,125 @@
+//! Turns the merged layers into settings, and checks what concerns more than one key.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+
+use super::Config;
+use super::error::ConfigProblem;
+use super::layer::{Layer, Provider, Rates};
+use super::read::At;
+use super::settings::{
+    BreakerSettings, Limits, Override, ProviderSettings, RetrySettings, Services, ThrottleSettings, burst_of,
+};
+
+/// The whole configuration. Problems are reported once, also where several providers inherit them.
+pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config {
+    let enabled = value(&layer.enabled, true);
+    let Layer { defaults, providers, .. } = layer;
+    let mut finish = |provider: Provider| {
+        if let Some(problem) = check_delays(&provider)
+            && !problems.contains(&problem)
+        {
+            problems.push(problem);
+        }
+        settings(provider, enabled)
+    };
+    let generic = finish(defaults.clone());
+    let providers: BTreeMap<_, _> = providers
+        .into_iter()
+        .map(|(name, provider)| {
+            let settings = finish(provider.over_defaults(&name, defaults.clone()));
+            (name, settings)
+        })
+        // A provider that is named without being different is as one that is not named.
+        .filter(|(_, settings)| *settings != generic)
+        .map(|(name, settings)| (name, Arc::new(settings)))
+        .collect();
+    Config { enabled, generic: Arc::new(generic), providers }
+}
+
+fn value<T: Clone>(set: &Option<At<T>>, default: T) -> T {
+    set.as_ref().map_or(default, |at| at.value.clone())
+}
+
+fn settings(provider: Provider, enabled: bool) -> ProviderSettings {
+    let default = ProviderSettings::default();
+    ProviderSettings {
+        enabled: enabled && value(&provider.enabled, default.enabled),
+        account_concurrency: provider
+            .account_concurrency
+            .as_ref()
+            .and_then(|at| NonZeroUsize::new(usize::try_from(at.value).unwrap_or(usize::MAX)))
+            .unwrap_or(default.account_concurrency),
+        retry_budget: value(&provider.retry_budget, default.retry_budget),
+        limits: limits(&provider.rates, default.limits),
+        breaker: BreakerSettings {
+            failures: provider
+                .failures
+                .as_ref()
+                .and_then(|at| NonZeroU32::new(at.value))
+                .unwrap_or(default.breaker.failures),
+            cooldown: value(&provider.cooldown, default.breaker.cooldown),
+        },
+        retry: retry(&provider, default.retry),
+        throttle: ThrottleSettings {
+            factor: value(&provider.factor, default.throttle.factor),
+            pause_cap: value(&provider.pause_cap, default.throttle.pause_cap),
+            cut_interval: value(&provider.cut_interval, default.throttle.cut_interval),
+            recovery_after: value(&provider.recovery_after, default.throttle.recovery_after),
+            recovery_step: value(&provider.recovery_step, default.throttle.recovery_step),
+        },
+        connect_timeout: value(&provider.connect_timeout, default.connect_timeout),
+        read_timeout: value(&provider.read_timeout, default.read_timeout),
+        rules: value(&provider.rules, default.rules),
+        services: services(provider),
+    }
+}
+
+fn limits(rates: &Rates, default: Limits) -> Limits {
+    let max_rps = value(&rates.max_rps, default.max_rps());
+    Limits::of(max_rps, value(&rates.burst, burst_of(max_rps)), value(&rates.floor_rps, default.floor_rps()))
+}
+
+fn retry(provider: &Provider, default: RetrySettings) -> RetrySettings {
+    RetrySettings {
+        max_retries: value(&provider.max_retries, default.max_retries),
+        base_delay: value(&provider.base_delay, default.base_delay),
+        max_backoff: value(&provider.max_backoff, default.max_backoff),
+        jitter: value(&provider.jitter, default.jitter),
+        deadline: value(&provider.deadline, default.deadline),
+        attempt_timeout: value(&provider.attempt_timeout, default.attempt_timeout),
+    }
+}
+
+fn services(provider: Provider) -> Services {
+    let figure = |set: Option<At<f64>>| set.map(|at| at.value);
+    let overrides = provider.services.into_values().map(|service| Override {
+        per_operation: value(&service.per_operation, false),
+        max_rps: figure(service.rates.max_rps),
+        burst: figure(service.rates.burst),
+        floor_rps: figure(service.rates.floor_rps),
+        key: service.key,
+    });
+    Services { floor_rps: value(&provider.rates.floor_rps, Limits::DEFAULT_FLOOR_RPS), overrides: overrides.collect() }
+}
+
+/// `base_delay <= max_backoff`. The blame goes to whichever was set; to the base where both were.
+fn check_delays(provider: &Provider) -> Option<ConfigProblem> {
+    let retry = retry(provider, RetrySettings::default());
+    let (base, cap) = (retry.base_delay, retry.max_backoff);
+    if base <= cap {
+        return None;
+    }
+    let whence = |at: &Option<At<_>>| at.as_ref().map_or("the default".to_owned(), |at| at.origin.to_string());
+    match (&provider.base_delay, &provider.max_backoff) {
+        (Some(at), _) => {
+            let whence = whence(&provider.max_backoff);
+            Some(at.problem(format!("is {base:?}, but must be at most max_backoff, which is {cap:?} ({whence})")))
+        }
+        (None, Some(at)) => {
+            Some(at.problem(format!("is {cap:?}, but must be at least base_delay, which is {base:?} (the default)")))
+        }
+        (None, None) => None,
+    }
+}

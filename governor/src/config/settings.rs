@@ -1,0 +1,327 @@
+//! The settings as the engine reads them: resolved, in range, and safe to calculate with.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use super::bounds;
+use crate::classify::Rule;
+
+/// One provider's settings, resolved and valid.
+///
+/// A [`Config`](crate::Config) hands these out; it takes none, so a changed copy affects nothing.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProviderSettings {
+    /// Whether calls are governed; `false` also where the global switch is off.
+    pub enabled: bool,
+    /// How many attempts may be in flight at once, per account. Default 64.
+    pub account_concurrency: NonZeroUsize,
+    /// The retry budget, in tokens. Default 500.
+    pub retry_budget: u32,
+    /// The leaf bucket's figures where no service says otherwise. Default 20 calls per second, burst 20.
+    pub limits: Limits,
+    /// The circuit breaker.
+    pub breaker: BreakerSettings,
+    /// Retries and backoff, where a call's policy says nothing.
+    pub retry: RetrySettings,
+    /// How a throttled leaf slows down and recovers.
+    pub throttle: ThrottleSettings,
+    /// The connect timeout for plugins whose SDK has none set. Default 3 s.
+    pub connect_timeout: Duration,
+    /// The read timeout for plugins whose SDK has none set. Default 60 s.
+    pub read_timeout: Duration,
+    /// The user's classification rules, the first to be looked at first: the provider's own, bound to it by
+    /// [`Rule::for_provider`], then those of `defaults`.
+    pub rules: Vec<Rule>,
+    pub(super) services: Services,
+}
+
+/// When a circuit opens, and for how long.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BreakerSettings {
+    /// How many give-ups in a row open the circuit. Default 5.
+    pub failures: NonZeroU32,
+    /// How long it stays open before a probe. Default 30 s.
+    pub cooldown: Duration,
+}
+
+/// Retries and backoff.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RetrySettings {
+    /// Retries after a call's first attempt. Default 8.
+    pub max_retries: u32,
+    /// The shortest backoff; at most `max_backoff`. Default 0.5 s.
+    pub base_delay: Duration,
+    /// The longest backoff, save for a longer Retry-After. Default 20 s.
+    pub max_backoff: Duration,
+    /// How a backoff is drawn. Default decorrelated.
+    pub jitter: Jitter,
+    /// How long a call may take in all, waiting included; `None` for ever. Default 900 s.
+    pub deadline: Option<Duration>,
+    /// How long one attempt may take; `None` for as long as the SDK lets it. Default none.
+    pub attempt_timeout: Option<Duration>,
+}
+
+/// How a backoff is drawn between its base and its cap.
+///
+/// Both are described in [Exponential Backoff and Jitter][aws].
+///
+/// [aws]: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Jitter {
+    /// `min(cap, uniform(base, 3 * previous))`; written `decorrelated`.
+    #[default]
+    Decorrelated,
+    /// `uniform(0, min(cap, base * 2^n))`; written `full`.
+    Full,
+}
+
+/// How a throttled leaf slows down and recovers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ThrottleSettings {
+    /// What a throttle multiplies the rate by; above 0 and below 1. Default 0.5.
+    pub factor: f64,
+    /// The longest pause a leaf takes from a Retry-After. Default 300 s.
+    pub pause_cap: Duration,
+    /// Throttles closer together than this are one congestion event. Default 1 s.
+    pub cut_interval: Duration,
+    /// How long after a throttle, or a raise, the rate may rise. Default 5 s.
+    pub recovery_after: Duration,
+    /// How far it rises at once, as a share of the ceiling; above 0, at most 1. Default 0.05.
+    pub recovery_step: f64,
+}
+
+/// A token bucket's figures: always finite, in range, and with the floor at or under the rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    max_rps: f64,
+    burst: f64,
+    floor_rps: f64,
+}
+
+/// Figures that no token bucket can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidLimits {
+    what: &'static str,
+    message: String,
+}
+
+impl InvalidLimits {
+    /// Which figure: `max_rps`, `burst` or `floor_rps`.
+    pub fn figure(&self) -> &'static str {
+        self.what
+    }
+}
+
+impl fmt::Display for InvalidLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.message)
+    }
+}
+
+impl std::error::Error for InvalidLimits {}
+
+impl Jitter {
+    /// As it is written in a document.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Jitter::Decorrelated => "decorrelated",
+            Jitter::Full => "full",
+        }
+    }
+}
+
+// ===== impl Limits =====
+
+impl Limits {
+    /// The slowest rate that throttles can bring a leaf to by default, in calls per second.
+    pub const DEFAULT_FLOOR_RPS: f64 = 0.05;
+
+    /// Figures of a bucket: `max_rps` and `floor_rps` in calls per second, `burst` in calls.
+    ///
+    /// A rate below the floor lowers the floor to it.
+    ///
+    /// # Errors
+    ///
+    /// Rates lie from 0.000001 to 1000000, the burst from 1 to 1000000.
+    pub fn new(max_rps: f64, burst: f64, floor_rps: f64) -> Result<Limits, InvalidLimits> {
+        let checks = [
+            ("max_rps", max_rps, bounds::RATE),
+            ("burst", burst, bounds::BURST),
+            ("floor_rps", floor_rps, bounds::RATE),
+        ];
+        for (what, value, range) in checks {
+            range.check(value).map_err(|message| InvalidLimits { what, message })?;
+        }
+        Ok(Limits::of(max_rps, burst, floor_rps))
+    }
+
+    /// The same, of figures that have been checked.
+    pub(super) fn of(max_rps: f64, burst: f64, floor_rps: f64) -> Limits {
+        Limits { max_rps, burst, floor_rps: floor_rps.min(max_rps) }
+    }
+
+    /// The ceiling of the rate, in calls per second.
+    pub fn max_rps(&self) -> f64 {
+        self.max_rps
+    }
+
+    /// How many calls a rested bucket lets through at once; at least one.
+    pub fn burst(&self) -> f64 {
+        self.burst
+    }
+
+    /// The rate that throttles never go under, in calls per second; at most [`max_rps`](Limits::max_rps).
+    pub fn floor_rps(&self) -> f64 {
+        self.floor_rps
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits::of(20.0, burst_of(20.0), Limits::DEFAULT_FLOOR_RPS)
+    }
+}
+
+/// The burst that goes with a rate where none is set: one second's worth, and never less than a call.
+pub(super) fn burst_of(max_rps: f64) -> f64 {
+    max_rps.max(1.0)
+}
+
+// ===== defaults =====
+
+impl Default for ProviderSettings {
+    /// The settings of a provider that nothing is configured for.
+    fn default() -> Self {
+        ProviderSettings {
+            enabled: true,
+            account_concurrency: const { NonZeroUsize::new(64).unwrap() },
+            retry_budget: 500,
+            limits: Limits::default(),
+            breaker: BreakerSettings::default(),
+            retry: RetrySettings::default(),
+            throttle: ThrottleSettings::default(),
+            connect_timeout: Duration::from_secs(3),
+            read_timeout: Duration::from_secs(60),
+            rules: Vec::new(),
+            services: Services::default(),
+        }
+    }
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        BreakerSettings { failures: const { NonZeroU32::new(5).unwrap() }, cooldown: Duration::from_secs(30) }
+    }
+}
+
+impl Default for RetrySettings {
+    fn default() -> Self {
+        RetrySettings {
+            max_retries: 8,
+            base_delay: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(20),
+            jitter: Jitter::default(),
+            deadline: Some(Duration::from_secs(900)),
+            attempt_timeout: None,
+        }
+    }
+}
+
+impl Default for ThrottleSettings {
+    fn default() -> Self {
+        ThrottleSettings {
+            factor: 0.5,
+            pause_cap: Duration::from_secs(300),
+            cut_interval: Duration::from_secs(1),
+            recovery_after: Duration::from_secs(5),
+            recovery_step: 0.05,
+        }
+    }
+}
+
+// ===== services =====
+
+/// What is set for single services and operations.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Services {
+    /// The provider's floor before its own rate lowered it.
+    pub(super) floor_rps: f64,
+    pub(super) overrides: Vec<Override>,
+}
+
+impl Default for Services {
+    fn default() -> Self {
+        Services { floor_rps: Limits::DEFAULT_FLOOR_RPS, overrides: Vec::new() }
+    }
+}
+
+/// What is set for one `<service>` or `<service>.<Operation>`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Override {
+    pub(super) key: String,
+    pub(super) per_operation: bool,
+    pub(super) max_rps: Option<f64>,
+    pub(super) burst: Option<f64>,
+    pub(super) floor_rps: Option<f64>,
+}
+
+impl Override {
+    fn is_service(&self, service: &str) -> bool {
+        self.key.eq_ignore_ascii_case(service)
+    }
+
+    /// A service's name may hold dots itself (`storage.blob`), so the key is compared whole, never split.
+    fn is_operation(&self, service: &str, operation: &str) -> bool {
+        self.key
+            .strip_suffix(operation)
+            .and_then(|rest| rest.strip_suffix('.'))
+            .is_some_and(|key| key.eq_ignore_ascii_case(service))
+    }
+}
+
+impl ProviderSettings {
+    /// The bucket figures of an operation, or of a service as a whole.
+    ///
+    /// Each figure is taken from the override of `<service>.<Operation>`, else from that of the service, else from
+    /// the provider. The burst goes with the rate: where an override sets a rate and no burst, the burst is one
+    /// second's worth of that rate. Services are compared without regard to ASCII case, operations exactly.
+    pub fn limits_for(&self, service: &str, operation: Option<&str>) -> Limits {
+        let of_service = self.service(service);
+        let of_operation = operation.and_then(|operation| self.operation(service, operation));
+        let mut max_rps = self.limits.max_rps;
+        let mut burst = self.limits.burst;
+        let mut floor_rps = self.services.floor_rps;
+        for found in of_service.into_iter().chain(of_operation) {
+            if let Some(rate) = found.max_rps {
+                max_rps = rate;
+                burst = burst_of(rate);
+            }
+            burst = found.burst.unwrap_or(burst);
+            floor_rps = found.floor_rps.unwrap_or(floor_rps);
+        }
+        Limits::of(max_rps, burst, floor_rps)
+    }
+
+    /// Whether an operation has a bucket and a breaker of its own: its service is marked `per_operation`, or there
+    /// is an override for `<service>.<Operation>`.
+    pub fn is_per_operation(&self, service: &str, operation: Option<&str>) -> bool {
+        operation.is_some_and(|operation| {
+            self.operation(service, operation).is_some()
+                || self.service(service).is_some_and(|found| found.per_operation)
+        })
+    }
+
+    fn service(&self, service: &str) -> Option<&Override> {
+        self.services.overrides.iter().find(|found| found.is_service(service))
+    }
+
+    fn operation(&self, service: &str, operation: &str) -> Option<&Override> {
+        self.services.overrides.iter().find(|found| found.is_operation(service, operation))
+    }
+}

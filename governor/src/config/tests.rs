@@ -1,0 +1,23 @@
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use super::*;
+
+mod env;
+mod layers;
+mod properties;
+mod refused;
+mod rules;
+mod services;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn yaml(text: &str) -> Result<Config, ConfigError> {
+    Config::from_yaml(text, "test.yaml")
+}
+
+/// Each problem as (path, line).
+fn places(error: &ConfigError) -> Vec<(&str, Option<u64>)> {
+    error.problems().iter().map(|problem| (problem.path(), problem.origin().line())).collect()
+}

@@ -1,0 +1,107 @@
+use super::*;
+
+fn variables<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Config, ConfigError> {
+    Config::builder().variables(variables).build()
+}
+
+#[test]
+fn a_variable_sets_one_key_in_either_case() {
+    for name in ["CLOUD_GOVERNOR__AWS__MAX_RETRIES", "cloud_governor__aws__max_retries"] {
+        assert_eq!(variables([(name, "3")]).unwrap().provider("aws").retry.max_retries, 3);
+    }
+    assert!(!variables([("CLOUD_GOVERNOR__ENABLED", "false")]).unwrap().enabled());
+    let config = variables([("CLOUD_GOVERNOR__DEFAULTS__BREAKER__COOLDOWN", "2m")]).unwrap();
+    assert_eq!(config.provider("gcp").breaker.cooldown, SECOND * 120);
+}
+
+#[test]
+fn a_variable_may_hold_a_whole_section() {
+    let aws =
+        variables([("CLOUD_GOVERNOR__AWS__SERVICES", "{ec2.RunInstances: {max_rps: 2}}")]).unwrap().provider("aws");
+    assert_eq!(aws.limits_for("ec2", Some("RunInstances")).max_rps(), 2.0);
+}
+
+#[test]
+fn a_variable_for_a_key_lies_over_one_for_its_section() {
+    let config =
+        variables([("CLOUD_GOVERNOR__AWS__BURST", "3"), ("CLOUD_GOVERNOR__AWS", "{burst: 2, max_retries: 1}")])
+            .unwrap();
+    assert_eq!((config.provider("aws").limits.burst(), config.provider("aws").retry.max_retries), (3.0, 1));
+}
+
+#[test]
+fn a_service_in_a_variables_name_is_found_in_upper_case() {
+    let config = Config::builder()
+        .yaml("ratelimit: {aws: {services: {s3: {max_rps: 1, burst: 9}}}}", "test.yaml")
+        .variables([("CLOUD_GOVERNOR__AWS__SERVICES__S3__MAX_RPS", "2")])
+        .variables([("CLOUD_GOVERNOR__AWS__SERVICES__ec2.RunInstances__MAX_RPS", "4")])
+        .build()
+        .unwrap();
+    let aws = config.provider("aws");
+    assert_eq!(aws.limits_for("s3", None), Limits::new(2.0, 9.0, 0.05).unwrap());
+    assert_eq!(aws.limits_for("ec2", Some("RunInstances")).max_rps(), 4.0);
+}
+
+#[test]
+fn what_is_wrong_with_a_variable_names_it() {
+    for (name, value) in [
+        ("CLOUD_GOVERNOR__AWS__MAX_RETRYS", "3"),
+        ("CLOUD_GOVERNOR__AWS__MAX_RETRIES", "-3"),
+        ("CLOUD_GOVERNOR__AWS__MAX_RETRIES", "three"),
+        ("CLOUD_GOVERNOR__AWS__MAX_RETRIES", ""),
+        ("CLOUD_GOVERNOR__AWS__DEADLINE", " "),
+        ("CLOUD_GOVERNOR__AWS__SERVICES", "{ec2: "),
+        ("CLOUD_GOVERNOR__AWS__SERVICES", "{ec2: {rps: 2}}"),
+        ("CLOUD_GOVERNOR__MAX_RETRIES", "3"),
+        ("CLOUD_GOVERNOR__", "3"),
+        ("CLOUD_GOVERNOR____AWS", "{}"),
+    ] {
+        let error = variables([(name, value)]).unwrap_err();
+        assert_eq!(error.problems().len(), 1, "{error}");
+        assert_eq!(error.problems()[0].origin(), &ConfigOrigin::Variable(name.into()), "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn two_variables_for_one_key_are_refused() {
+    let error = variables([("CLOUD_GOVERNOR__AWS__BURST", "3"), ("cloud_governor__aws__burst", "3")]).unwrap_err();
+    assert!(error.to_string().contains("sets the same key as CLOUD_GOVERNOR__AWS__BURST"), "{error}");
+}
+
+#[test]
+fn the_rest_of_the_environment_is_not_looked_at() {
+    let other = [("PATH", "/bin"), ("CLOUD_GOVERNOR", "x"), ("CLOUD_GOVERNOR_OTHER", "x"), ("ÄÖÜ_CLOUD", "x")];
+    assert_eq!(variables(other), Ok(Config::default()));
+    let builder = Config::builder().variables([("SOME_TOKEN", "hunter2")]);
+    assert!(!format!("{builder:?}").contains("hunter2"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_value_that_is_not_utf8_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let bad = OsString::from_vec(vec![0xff]);
+    let error = Config::builder().variables([("CLOUD_GOVERNOR__AWS__BURST", bad.clone())]).build().unwrap_err();
+    assert!(error.to_string().contains("CLOUD_GOVERNOR__AWS__BURST: is not valid UTF-8"), "{error}");
+    let mut name = OsString::from("CLOUD_GOVERNOR__");
+    name.push(&bad);
+    assert!(Config::builder().variables([(name, OsString::from("{}"))]).build().is_err());
+    assert!(Config::builder().variables([(bad.clone(), bad)]).build().is_ok());
+}
+
+#[test]
+fn the_variable_for_the_file_names_one() {
+    assert_eq!(variables([("CLOUD_GOVERNOR_CONFIG", "")]), Ok(Config::default()));
+    let error = variables([("CLOUD_GOVERNOR_CONFIG", "no/such/file.yaml")]).unwrap_err();
+    assert!(error.to_string().contains("no/such/file.yaml"), "{error}");
+
+    let path = std::env::temp_dir().join(format!("cloud-governor-config-{}.yaml", std::process::id()));
+    std::fs::write(&path, "ratelimit: {aws: {max_retries: 2, burst: 2}}").unwrap();
+    let config = Config::builder()
+        .variables([("CLOUD_GOVERNOR_CONFIG", path.as_os_str()), ("CLOUD_GOVERNOR__AWS__BURST", "3".as_ref())])
+        .build();
+    std::fs::remove_file(&path).unwrap();
+    let aws = config.unwrap().provider("aws");
+    assert_eq!((aws.retry.max_retries, aws.limits.burst()), (2, 3.0));
+}

@@ -1,0 +1,214 @@
+use super::*;
+
+#[test]
+fn the_defaults_are_those_of_the_contract() {
+    let config = Config::default();
+    assert!(config.enabled());
+    for name in ["aws", "azure", "gcp", "github"] {
+        let provider = config.provider(name);
+        assert!(provider.enabled);
+        assert_eq!(provider.account_concurrency.get(), 64);
+        assert_eq!(provider.retry_budget, 500);
+        assert_eq!(provider.limits, Limits::new(20.0, 20.0, 0.05).unwrap());
+        assert_eq!((provider.breaker.failures.get(), provider.breaker.cooldown), (5, SECOND * 30));
+        assert_eq!((provider.retry.max_retries, provider.retry.deadline), (8, Some(SECOND * 900)));
+        assert_eq!((provider.retry.base_delay, provider.retry.max_backoff), (SECOND / 2, SECOND * 20));
+        assert_eq!((provider.retry.jitter, provider.retry.attempt_timeout), (Jitter::Decorrelated, None));
+        assert_eq!((provider.throttle.factor, provider.throttle.recovery_step), (0.5, 0.05));
+        assert_eq!((provider.throttle.pause_cap, provider.throttle.cut_interval), (SECOND * 300, SECOND));
+        assert_eq!(provider.throttle.recovery_after, SECOND * 5);
+        assert_eq!((provider.connect_timeout, provider.read_timeout), (SECOND * 3, SECOND * 60));
+        assert_eq!(provider.rules, []);
+        assert_eq!(provider.is_per_operation("ec2", Some("DescribeVpcs")), name == "aws");
+    }
+}
+
+#[test]
+fn nothing_said_is_the_default() {
+    for text in ["", "# nothing\n", "---\n", "ratelimit:\n", "ratelimit: {}", "ratelimit:\n  aws:\n    services:\n"] {
+        assert_eq!(yaml(text), Ok(Config::default()), "{text:?}");
+    }
+    assert_eq!(Config::builder().build(), Ok(Config::default()));
+}
+
+#[test]
+fn the_worked_example_reads() {
+    let config = yaml(
+        "ratelimit:
+  enabled: true
+  aws:
+    account_concurrency: 64
+    max_retries: 8
+    services:
+      secretsmanager: { max_rps: 2, burst: 2 }
+      ec2: { per_operation: true, max_rps: 20 }
+      ec2.RunInstances: { max_rps: 2, burst: 5 }
+",
+    )
+    .unwrap();
+    let aws = config.provider("aws");
+    assert_eq!(aws.limits_for("secretsmanager", Some("GetSecretValue")), Limits::new(2.0, 2.0, 0.05).unwrap());
+    assert!(!aws.is_per_operation("secretsmanager", Some("GetSecretValue")));
+    assert_eq!(aws.limits_for("ec2", Some("DescribeVpcs")), Limits::new(20.0, 20.0, 0.05).unwrap());
+    assert!(aws.is_per_operation("ec2", Some("DescribeVpcs")));
+    assert_eq!(aws.limits_for("ec2", Some("RunInstances")), Limits::new(2.0, 5.0, 0.05).unwrap());
+    assert_eq!(aws.limits_for("s3", None), Limits::default());
+}
+
+#[test]
+fn code_lies_over_the_environment_over_yaml_over_the_defaults() {
+    let file = "ratelimit: {aws: {max_retries: 2, account_concurrency: 2, retry_budget: 2}}";
+    let variables = [("CLOUD_GOVERNOR__AWS__MAX_RETRIES", "3"), ("CLOUD_GOVERNOR__AWS__ACCOUNT_CONCURRENCY", "3")];
+    // The order of the calls does not matter.
+    let config = Config::builder()
+        .provider("AWS", |aws| aws.max_retries(4))
+        .variables(variables)
+        .yaml(file, "test.yaml")
+        .build()
+        .unwrap();
+    let aws = config.provider("aws");
+    let of_code_env_yaml_default =
+        (aws.retry.max_retries, aws.account_concurrency.get(), aws.retry_budget, aws.limits.max_rps());
+    assert_eq!(of_code_env_yaml_default, (4, 3, 2, 20.0));
+}
+
+#[test]
+fn a_later_yaml_text_lies_over_an_earlier_one_key_by_key() {
+    let config = Config::builder()
+        .yaml("ratelimit: {aws: {max_retries: 1, breaker: {failures: 2, cooldown: 9}}}", "one")
+        .yaml("ratelimit: {aws: {breaker: {cooldown: 10}}}", "two")
+        .build()
+        .unwrap();
+    let aws = config.provider("aws");
+    assert_eq!((aws.retry.max_retries, aws.breaker.failures.get(), aws.breaker.cooldown), (1, 2, SECOND * 10));
+}
+
+#[test]
+fn a_provider_lies_over_the_defaults_of_every_layer() {
+    let config = Config::builder()
+        .yaml("ratelimit: {aws: {max_retries: 1}}", "test.yaml")
+        .defaults(|all| all.max_retries(7).deadline(None))
+        .build()
+        .unwrap();
+    assert_eq!((config.provider("aws").retry.max_retries, config.provider("aws").retry.deadline), (1, None));
+    assert_eq!(config.provider("github").retry.max_retries, 7);
+}
+
+#[test]
+fn the_global_switch_is_folded_into_every_provider() {
+    let config = yaml("ratelimit: {enabled: false, aws: {enabled: true}}").unwrap();
+    assert!(!config.enabled() && !config.provider("aws").enabled && !config.provider("github").enabled);
+    let config = yaml("ratelimit: {aws: {enabled: false}}").unwrap();
+    assert!(config.enabled() && !config.provider("aws").enabled && config.provider("azure").enabled);
+}
+
+#[test]
+fn what_is_set_the_same_is_equal_wherever_it_was_written() {
+    let in_yaml = yaml("ratelimit:\n  aws:\n    deadline: 2m\n    services: {s3: {max_rps: 5}}\n").unwrap();
+    let in_code =
+        Config::builder().provider("aws", |aws| aws.deadline(SECOND * 120).service("s3", |s3| s3.max_rps(5.0))).build();
+    assert_eq!(in_code, Ok(in_yaml.clone()));
+    assert_ne!(in_yaml, Config::default());
+    assert_eq!(yaml("ratelimit: {github: {max_retries: 8}, aws: {floor_rps: 0.05}}"), Ok(Config::default()));
+}
+
+#[test]
+fn every_setting_in_code_is_the_key_of_the_same_name() {
+    let in_code = Config::builder()
+        .enabled(true)
+        .provider("x", |x| {
+            x.enabled(true)
+                .account_concurrency(NonZeroUsize::new(3).unwrap())
+                .retry_budget(4)
+                .max_rps(5.0)
+                .burst(6.0)
+                .floor_rps(0.5)
+                .max_retries(7)
+                .base_delay(SECOND)
+                .max_backoff(SECOND * 9)
+                .jitter(Jitter::Full)
+                .deadline(SECOND * 10)
+                .attempt_timeout(SECOND * 11)
+                .breaker_failures(12)
+                .breaker_cooldown(SECOND * 13)
+                .throttle_factor(0.25)
+                .pause_cap(SECOND * 14)
+                .cut_interval(SECOND * 15)
+                .recovery_after(SECOND * 16)
+                .recovery_step(0.125)
+                .connect_timeout(SECOND * 17)
+                .read_timeout(SECOND * 18)
+                .rules([])
+                .service("s", |s| s.per_operation(true).max_rps(1.0).burst(2.0).floor_rps(0.25))
+        })
+        .build();
+    let in_yaml = yaml(
+        "ratelimit:
+  x:
+    enabled: true
+    account_concurrency: 3
+    retry_budget: 4
+    max_rps: 5
+    burst: 6
+    floor_rps: 0.5
+    max_retries: 7
+    base_delay: 1
+    max_backoff: 9s
+    jitter: full
+    deadline: 10
+    attempt_timeout: 11
+    breaker: { failures: 12, cooldown: 13 }
+    throttle: { factor: 0.25, pause_cap: 14, cut_interval: 15, recovery_after: 16, recovery_step: 0.125 }
+    connect_timeout: 17
+    read_timeout: 18
+    rules: []
+    services: { s: { per_operation: true, max_rps: 1, burst: 2, floor_rps: 0.25 } }
+",
+    );
+    assert!(in_yaml.is_ok());
+    assert_eq!(in_code, in_yaml);
+}
+
+#[test]
+fn durations_are_seconds_or_texts() {
+    for (text, expected) in [
+        ("2", SECOND * 2),
+        ("0.25", SECOND / 4),
+        ("500ms", SECOND / 2),
+        ("2m", SECOND * 120),
+        ("1h 30m", SECOND * 5400),
+    ] {
+        let config = yaml(&format!("ratelimit: {{aws: {{read_timeout: {text}}}}}")).unwrap();
+        assert_eq!(config.provider("aws").read_timeout, expected, "{text}");
+    }
+}
+
+#[test]
+fn a_deadline_may_be_none() {
+    for none in ["none", "None", "null", "~", ""] {
+        let config = yaml(&format!("ratelimit:\n  aws:\n    deadline: {none}\n")).unwrap();
+        assert_eq!(config.provider("aws").retry.deadline, None, "{none:?}");
+    }
+}
+
+#[test]
+fn anchors_and_merges_are_read() {
+    let config = yaml(
+        "ratelimit:
+  aws: &shared
+    max_retries: 3
+  azure:
+    <<: *shared
+    retry_budget: 9
+",
+    )
+    .unwrap();
+    assert_eq!((config.provider("azure").retry.max_retries, config.provider("azure").retry_budget), (3, 9));
+}
+
+#[test]
+fn the_names_of_providers_are_compared_in_lower_case() {
+    let config = yaml("ratelimit: {GitHub: {max_rps: 1}}").unwrap();
+    assert_eq!(config.provider("github").limits.max_rps(), 1.0);
+    assert_eq!(config.provider("GITHUB"), config.provider("github"));
+}

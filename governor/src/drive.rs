@@ -1,0 +1,119 @@
+//! The only code that waits.
+//!
+//! [`Admission`] says what to do next; these two drivers do it, for a task ([`Admit`]) and for a thread
+//! ([`block_on_admission`]). Both stand in the same lines: to a control part, a waiter is a `Waker`.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use crate::call::{Admission, Attempt, Call, Step};
+use crate::clock::{Clock, Sleep, Timestamp};
+use crate::error::{Refusal, RefusalKind};
+
+/// The future of [`Call::admit`].
+#[must_use = "futures do nothing unless polled"]
+pub struct Admit<'a> {
+    admission: Admission,
+    clock: Arc<dyn Clock>,
+    sleep: Option<(Timestamp, Sleep)>,
+    /// One admission at a time: the call is borrowed while this lives.
+    call: PhantomData<&'a mut Call>,
+}
+
+impl Admit<'_> {
+    pub(crate) fn new(admission: Admission, clock: &Arc<dyn Clock>) -> Self {
+        Admit { admission, clock: Arc::clone(clock), sleep: None, call: PhantomData }
+    }
+}
+
+impl Future for Admit<'_> {
+    type Output = Result<Attempt, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        loop {
+            let until = match this.admission.look(this.clock.now(), cx.waker()) {
+                Step::Admitted(attempt) => return Poll::Ready(Ok(attempt)),
+                Step::Refused(refusal) => return Poll::Ready(Err(refusal)),
+                Step::Wait(until) => until,
+            };
+            let sleep = match &mut this.sleep {
+                Some((set, sleep)) if *set == until => sleep,
+                slot => &mut slot.insert((until, this.clock.sleep_until(until))).1,
+            };
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            this.sleep = None;
+        }
+    }
+}
+
+impl Drop for Admit<'_> {
+    fn drop(&mut self) {
+        self.admission.cancel();
+    }
+}
+
+impl fmt::Debug for Admit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admit").field("scope", self.admission.scope()).finish_non_exhaustive()
+    }
+}
+
+/// Waits on this thread.
+pub(crate) fn block_on_admission(mut admission: Admission, clock: &dyn Clock) -> Result<Attempt, Refusal> {
+    if on_runtime_thread() {
+        let reason = "a blocking call on a thread that runs async tasks would stall them; use the async twin, or a \
+                      blocking thread";
+        return Err(Refusal::new(RefusalKind::RuntimeThread, admission.scope().clone(), reason, None));
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match admission.look(clock.now(), &waker) {
+            Step::Admitted(attempt) => return Ok(attempt),
+            Step::Refused(refusal) => return Err(refusal),
+            Step::Wait(until) => clock.park_until(until),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Whether a task is being polled on this thread. A `spawn_blocking` thread belongs to a runtime too, but may block.
+///
+/// Tokio has no question for that. Only a polled task has a cooperative budget, and unfinished claims on the budget
+/// are put back when dropped, so: claim more than any budget holds, and see whether it runs out.
+fn on_runtime_thread() -> bool {
+    use tokio::task::coop::poll_proceed;
+    const MORE_THAN_ANY_BUDGET: usize = 256;
+    if tokio::runtime::Handle::try_current().is_err() {
+        return false;
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut claims = Vec::with_capacity(MORE_THAN_ANY_BUDGET);
+    let mut exhausted = false;
+    for _ in 0..MORE_THAN_ANY_BUDGET {
+        match poll_proceed(&mut cx) {
+            Poll::Ready(claim) => claims.push(claim),
+            Poll::Pending => {
+                exhausted = true;
+                break;
+            }
+        }
+    }
+    // Each claim restores what it found, so the first made has to be undone last.
+    while claims.pop().is_some() {}
+    exhausted
+}

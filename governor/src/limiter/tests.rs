@@ -1,0 +1,360 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::waiters::Priority;
+
+fn law() -> ThrottleSettings {
+    crate::config::Config::default().provider("generic").throttle.clone()
+}
+
+fn limits(max_rps: f64, burst: f64) -> Limits {
+    Limits::new(max_rps, burst, 0.05_f64.min(max_rps)).unwrap()
+}
+
+fn at(seconds: f64) -> Timestamp {
+    Timestamp::ZERO + Duration::from_secs_f64(seconds)
+}
+
+fn bucket(max_rps: f64, burst: f64) -> Arc<Bucket> {
+    Arc::new(Bucket::new(limits(max_rps, burst), law(), Timestamp::ZERO))
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+struct Caller {
+    acquire: Acquire,
+    wakes: Arc<Wakes>,
+}
+
+impl Caller {
+    fn with(buckets: &[Arc<Bucket>], cost: f64, priority: Priority, deadline: Option<Timestamp>) -> Self {
+        Caller { acquire: Acquire::new(buckets, cost, Place::next(priority), deadline), wakes: Arc::default() }
+    }
+
+    fn new(bucket: &Arc<Bucket>) -> Self {
+        Caller::with(std::slice::from_ref(bucket), 1.0, Priority::Normal, None)
+    }
+
+    fn ask(&mut self, now: Timestamp) -> Asked {
+        self.acquire.ask(now, &Waker::from(Arc::clone(&self.wakes)))
+    }
+
+    fn takes(&mut self, now: Timestamp) -> bool {
+        self.ask(now) == Asked::Taken
+    }
+
+    fn wakes(&self) -> usize {
+        self.wakes.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Empties the bucket.
+fn drain(bucket: &Arc<Bucket>, now: Timestamp) {
+    let burst = bucket.view(now).tokens;
+    let mut all = Caller::with(std::slice::from_ref(bucket), burst, Priority::Normal, None);
+    assert!(all.takes(now));
+}
+
+// ===== the law =====
+
+#[test]
+fn a_throttle_halves_the_rate_at_most_once_a_second() {
+    let bucket = bucket(20.0, 20.0);
+    assert_eq!(bucket.throttled(at(10.0), at(9.9), None).lowered, Some((20.0, 10.0)));
+    assert_eq!(bucket.throttled(at(10.5), at(10.4), None).lowered, None, "the same congestion event");
+    assert_eq!(bucket.throttled(at(11.0), at(10.9), None).lowered, Some((10.0, 5.0)));
+}
+
+#[test]
+fn throttles_of_requests_sent_before_a_cut_do_not_cut_again() {
+    let bucket = bucket(20.0, 20.0);
+    bucket.throttled(at(10.0), at(4.0), None);
+    assert_eq!(bucket.throttled(at(14.0), at(9.0), None).lowered, None);
+    assert_eq!(bucket.throttled(at(14.0), at(13.0), None).lowered, Some((10.0, 5.0)));
+}
+
+#[test]
+fn the_rate_never_falls_under_the_floor() {
+    let bucket = bucket(20.0, 20.0);
+    for second in 0..100 {
+        bucket.throttled(at(f64::from(second) * 2.0), at(f64::from(second) * 2.0), None);
+    }
+    assert_eq!(bucket.view(at(300.0)).rate_rps, 0.05);
+}
+
+#[test]
+fn successes_raise_the_rate_by_a_twentieth_of_the_ceiling_every_five_quiet_seconds() {
+    let bucket = bucket(20.0, 20.0);
+    bucket.throttled(at(0.0), at(0.0), None);
+    assert_eq!(bucket.succeeded(at(4.9)), None);
+    assert_eq!(bucket.succeeded(at(5.0)), Some((10.0, 11.0)));
+    assert_eq!(bucket.succeeded(at(5.1)), None, "one step, however many successes");
+    assert_eq!(bucket.succeeded(at(9.9)), None);
+    assert_eq!(bucket.succeeded(at(10.0)), Some((11.0, 12.0)));
+    for step in 3..=10 {
+        bucket.succeeded(at(5.0 * f64::from(step)));
+    }
+    assert_eq!(bucket.view(at(60.0)).rate_rps, 20.0);
+    assert_eq!(bucket.succeeded(at(99.0)), None, "not above the ceiling");
+}
+
+#[test]
+fn a_throttle_pauses_for_the_retry_after_up_to_the_cap() {
+    let bucket = bucket(20.0, 20.0);
+    assert_eq!(bucket.throttled(at(0.0), at(0.0), Some(Duration::from_secs(7))).paused, Some(Duration::from_secs(7)));
+    let mut caller = Caller::new(&bucket);
+    assert!(matches!(caller.ask(at(1.0)), Asked::Wait(_)));
+    assert!(!caller.takes(at(7.0)), "a pause brings no tokens");
+    assert!(caller.takes(at(7.2)));
+    let day = Duration::from_secs(86_400);
+    assert_eq!(bucket.throttled(at(20.0), at(20.0), Some(day)).paused, Some(Duration::from_secs(300)));
+    assert_eq!(bucket.throttled(at(21.0), at(21.0), Some(Duration::from_secs(1))).paused, None, "never shortened");
+}
+
+#[test]
+fn tokens_at_hand_are_void_once_the_server_throttles() {
+    let bucket = bucket(20.0, 20.0);
+    bucket.throttled(at(1.0), at(0.9), None);
+    let mut caller = Caller::new(&bucket);
+    assert!(!caller.takes(at(1.0)));
+    assert!(caller.takes(at(1.1)));
+}
+
+#[test]
+fn a_retry_at_the_floor_goes_on_and_pays_exactly_one_token() {
+    let bucket = bucket(0.05, 1.0);
+    assert!(Caller::new(&bucket).takes(at(0.0)));
+    bucket.throttled(at(0.0), at(0.0), None);
+    let mut retry = Caller::new(&bucket);
+    assert!(!retry.takes(at(19.9)));
+    assert!(retry.takes(at(20.1)));
+    assert!(bucket.view(at(20.1)).tokens < 0.01);
+}
+
+#[test]
+fn time_that_goes_back_mints_nothing() {
+    let bucket = bucket(10.0, 10.0);
+    drain(&bucket, at(10.0));
+    assert!(!Caller::new(&bucket).takes(at(5.0)));
+    assert!(!Caller::new(&bucket).takes(at(10.0)));
+}
+
+#[test]
+fn a_cost_above_the_capacity_is_taken_when_full_and_paid_off() {
+    let bucket = bucket(10.0, 10.0);
+    let mut large = Caller::with(std::slice::from_ref(&bucket), 25.0, Priority::Normal, None);
+    assert!(large.takes(at(0.0)));
+    let mut next = Caller::new(&bucket);
+    assert!(!next.takes(at(1.5)));
+    assert!(next.takes(at(1.7)));
+}
+
+// ===== the line =====
+
+#[test]
+fn those_in_line_are_served_in_order_at_the_rate() {
+    let bucket = bucket(10.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut line: Vec<Caller> = (0..3).map(|_| Caller::new(&bucket)).collect();
+    let waits: Vec<Asked> = line.iter_mut().map(|caller| caller.ask(at(0.0))).collect();
+    for (index, wait) in waits.iter().enumerate() {
+        let Asked::Wait(until) = wait else { panic!("{wait:?}") };
+        let expected = at(0.1 * (index + 1) as f64);
+        assert!(until.since(expected) < Duration::from_millis(1) && *until >= expected, "{until:?}");
+    }
+    assert!(!line[1].takes(at(0.15)), "there is a token, and another's turn");
+    assert!(line[0].takes(at(0.15)));
+    assert!(line[1].wakes() > 0);
+    assert!(!line[1].takes(at(0.15)));
+    assert!(line[1].takes(at(0.25)));
+}
+
+#[test]
+fn a_higher_priority_goes_before_those_already_in_line() {
+    let bucket = bucket(1.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut normal = Caller::new(&bucket);
+    let mut high = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::High, None);
+    assert!(!normal.takes(at(0.0)) && !high.takes(at(0.0)));
+    assert!(!normal.takes(at(1.1)));
+    assert!(high.takes(at(1.1)));
+}
+
+#[test]
+fn a_cancelled_waiters_place_goes_to_the_next() {
+    let bucket = bucket(1.0, 1.0);
+    drain(&bucket, at(0.0));
+    let (mut first, mut second) = (Caller::new(&bucket), Caller::new(&bucket));
+    assert!(!first.takes(at(0.0)) && !second.takes(at(0.0)));
+    first.acquire.leave(at(0.5));
+    assert_eq!(second.wakes(), 1);
+    assert!(matches!(second.ask(at(0.5)), Asked::Wait(until) if until < at(1.01)));
+    assert!(second.takes(at(1.01)));
+}
+
+#[test]
+fn a_first_in_line_that_is_never_polled_does_not_hold_the_rest() {
+    let bucket = bucket(1.0, 1.0);
+    drain(&bucket, at(0.0));
+    let (mut stuck, mut second) = (Caller::new(&bucket), Caller::new(&bucket));
+    assert!(!stuck.takes(at(0.0)) && !second.takes(at(0.0)));
+    assert!(second.takes(at(2.0)));
+    assert!(!second.takes(at(2.0)));
+    assert!(!second.takes(at(2.0)), "and is not forgotten");
+    assert!(!stuck.takes(at(2.0)));
+    assert!(!second.takes(at(3.01)), "the one that came back has its old place");
+    assert!(stuck.takes(at(3.01)));
+}
+
+#[test]
+fn a_lower_rate_holds_those_already_in_line() {
+    let bucket = bucket(10.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut caller = Caller::new(&bucket);
+    assert!(!caller.takes(at(0.0)));
+    bucket.throttled(at(0.05), at(0.04), None);
+    assert!(caller.wakes() > 0);
+    assert!(!caller.takes(at(0.1)));
+    assert!(caller.takes(at(0.26)));
+}
+
+#[test]
+fn a_higher_rate_lets_those_in_line_go_early() {
+    let bucket = bucket(1.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut caller = Caller::new(&bucket);
+    assert!(!caller.takes(at(0.0)));
+    bucket.reconfigure(limits(100.0, 1.0), law(), at(0.0));
+    assert!(caller.wakes() > 0);
+    assert!(caller.takes(at(0.02)));
+}
+
+#[test]
+fn one_that_cannot_be_served_before_its_deadline_is_told_at_once_and_takes_nothing() {
+    let bucket = bucket(1.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut waiting = Caller::new(&bucket);
+    assert!(!waiting.takes(at(0.0)));
+    let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(1.5)));
+    assert!(matches!(hurried.ask(at(0.0)), Asked::TooLate(until) if until >= at(2.0) && until < at(2.01)));
+    assert_eq!(bucket.view(at(0.0)).waiting, 1);
+    assert!(waiting.takes(at(1.01)));
+}
+
+#[test]
+fn a_pause_tells_those_in_line_whose_deadline_it_passes() {
+    let bucket = bucket(1.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut first = Caller::new(&bucket);
+    let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(5.0)));
+    assert!(!first.takes(at(0.0)) && !hurried.takes(at(0.0)));
+    bucket.throttled(at(0.1), at(0.0), Some(Duration::from_secs(60)));
+    assert!(hurried.wakes() > 0);
+    assert!(matches!(hurried.ask(at(0.1)), Asked::TooLate(_)));
+}
+
+#[test]
+fn several_buckets_are_taken_from_together_or_not_at_all() {
+    let (leaf, account) = (bucket(100.0, 10.0), bucket(1.0, 1.0));
+    drain(&account, at(0.0));
+    let both = [Arc::clone(&leaf), Arc::clone(&account)];
+    let mut caller = Caller::with(&both, 1.0, Priority::Normal, None);
+    assert!(!caller.takes(at(0.0)));
+    assert_eq!(leaf.view(at(0.0)).tokens, 10.0, "no token is spent while another is waited for");
+    assert!(caller.takes(at(1.01)));
+    assert_eq!((leaf.view(at(1.01)).waiting, account.view(at(1.01)).waiting), (0, 0));
+}
+
+#[test]
+fn one_that_waits_for_its_narrow_bucket_does_not_hold_up_others_at_the_wide_one() {
+    let (slow, quick, account) = (bucket(0.1, 1.0), bucket(100.0, 10.0), bucket(100.0, 10.0));
+    drain(&slow, at(0.0));
+    let mut held = Caller::with(&[Arc::clone(&slow), Arc::clone(&account)], 1.0, Priority::Normal, None);
+    assert!(!held.takes(at(0.0)));
+    let mut other = Caller::with(&[Arc::clone(&quick), Arc::clone(&account)], 1.0, Priority::Normal, None);
+    assert!(other.takes(at(0.0)));
+}
+
+#[test]
+fn the_same_bucket_named_twice_is_paid_once() {
+    let one = bucket(10.0, 10.0);
+    let mut caller = Caller::with(&[Arc::clone(&one), Arc::clone(&one)], 1.0, Priority::Normal, None);
+    assert!(caller.takes(at(0.0)));
+    assert_eq!(one.view(at(0.0)).tokens, 9.0);
+}
+
+#[test]
+fn ten_thousand_in_line_of_whom_half_leave_do_not_delay_the_rest() {
+    let bucket = bucket(50.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut line: Vec<Caller> = (0..10_000).map(|_| Caller::new(&bucket)).collect();
+    line.iter_mut().for_each(|caller| assert!(!caller.takes(at(0.0))));
+    for caller in line.iter().step_by(2) {
+        caller.acquire.leave(at(0.0));
+    }
+    let mut rest: Vec<&mut Caller> = line.iter_mut().skip(1).step_by(2).collect();
+    assert_eq!(bucket.view(at(0.0)).waiting, rest.len());
+    for (index, caller) in rest.iter_mut().enumerate() {
+        let due = (index + 1) as f64 / 50.0;
+        assert!(caller.takes(at(due + 0.001)), "{index} is late");
+    }
+}
+
+proptest! {
+    /// Whatever is asked, cancelled and throttled in whatever order, no more is granted than burst and rate allow.
+    #[test]
+    fn never_grants_more_than_burst_and_rate(
+        rate in 0.1_f64..100.0,
+        burst in 1.0_f64..50.0,
+        steps in prop::collection::vec((0_u64..2_000, 0_u8..10), 1..400),
+    ) {
+        let bucket = Arc::new(Bucket::new(limits(rate, burst), law(), Timestamp::ZERO));
+        let mut now = Timestamp::ZERO;
+        let mut line: Vec<Caller> = Vec::new();
+        let mut granted = 0.0;
+        for (millis, action) in steps {
+            now = now + Duration::from_millis(millis);
+            match action {
+                0 => drop(bucket.throttled(now, now, None)),
+                1 => drop(bucket.succeeded(now)),
+                2 => line.pop().into_iter().for_each(|caller| caller.acquire.leave(now)),
+                _ => line.push(Caller::new(&bucket)),
+            }
+            line.retain_mut(|caller| {
+                let taken = caller.takes(now);
+                granted += f64::from(u8::from(taken));
+                !taken
+            });
+            let elapsed = now.since(Timestamp::ZERO).as_secs_f64();
+            prop_assert!(granted <= burst + rate * elapsed + 1e-6);
+            prop_assert_eq!(bucket.view(now).waiting, line.len());
+        }
+    }
+
+    /// One that asks when it was told to is served then, if nothing changed meanwhile.
+    #[test]
+    fn the_first_in_line_is_served_when_it_was_told(rate in 0.05_f64..1_000.0, debt in 0.0_f64..10.0) {
+        let bucket = Arc::new(Bucket::new(limits(rate, 10.0), law(), Timestamp::ZERO));
+        drain(&bucket, at(0.0));
+        Caller::with(std::slice::from_ref(&bucket), debt, Priority::Normal, None).takes(at(debt / rate));
+        let mut caller = Caller::new(&bucket);
+        let mut now = at(debt / rate);
+        let mut asked = 0;
+        while let Asked::Wait(until) = caller.ask(now) {
+            prop_assert!(until > now);
+            now = until;
+            asked += 1;
+            prop_assert!(asked < 40, "asks {} times", asked);
+        }
+    }
+}

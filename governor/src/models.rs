@@ -1,0 +1,181 @@
+//! Every interleaving of the control parts, tried by loom.
+//!
+//! A lost wake shows as a deadlock: a waiting thread sleeps until its waker is called, as no timer exists here.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use loom::sync::Notify;
+use loom::thread;
+
+use crate::breaker::{Breaker, Pass};
+use crate::budget::RetryBudget;
+use crate::bulkhead::{Bulkhead, Slot};
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::limiter::{Acquire, Asked, Bucket};
+use crate::waiters::{Place, Priority};
+
+const NOW: Timestamp = Timestamp::ZERO;
+
+/// Two threads and the model's own, with as many preemptions as find the faults that are known of such code.
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+struct Bell(Notify);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.notify();
+    }
+}
+
+/// Asks until served, sleeping until woken in between.
+fn until<T>(mut ask: impl FnMut(&Waker) -> Option<T>) -> T {
+    let bell = Arc::new(Bell(Notify::new()));
+    let waker = Waker::from(Arc::clone(&bell));
+    loop {
+        match ask(&waker) {
+            Some(served) => return served,
+            None => bell.0.wait(),
+        }
+    }
+}
+
+fn take_slot(bulkhead: &Arc<Bulkhead>) -> Slot {
+    let place = Place::next(Priority::Normal);
+    until(|waker| bulkhead.ask(place, NOW, waker))
+}
+
+#[test]
+fn a_freed_slot_always_finds_the_one_that_waits() {
+    model(|| {
+        let bulkhead = Arc::new(Bulkhead::new(NonZeroUsize::MIN));
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let bulkhead = Arc::clone(&bulkhead);
+                thread::spawn(move || {
+                    let slot = take_slot(&bulkhead);
+                    assert_eq!(bulkhead.in_use(), 1);
+                    drop(slot);
+                })
+            })
+            .collect();
+        drop(take_slot(&bulkhead));
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        assert_eq!((bulkhead.in_use(), bulkhead.waiting()), (0, 0));
+    });
+}
+
+#[test]
+fn a_waiter_that_leaves_never_takes_a_wake_with_it() {
+    model(|| {
+        let bulkhead = Arc::new(Bulkhead::new(NonZeroUsize::MIN));
+        let held = take_slot(&bulkhead);
+        let leaver = {
+            let bulkhead = Arc::clone(&bulkhead);
+            thread::spawn(move || {
+                let place = Place::next(Priority::High);
+                let slot = bulkhead.ask(place, NOW, Waker::noop());
+                bulkhead.leave(place);
+                drop(slot);
+            })
+        };
+        let waiter = {
+            let bulkhead = Arc::clone(&bulkhead);
+            thread::spawn(move || drop(take_slot(&bulkhead)))
+        };
+        drop(held);
+        leaver.join().unwrap();
+        waiter.join().unwrap();
+        assert_eq!((bulkhead.in_use(), bulkhead.waiting()), (0, 0));
+    });
+}
+
+#[test]
+fn a_half_open_circuit_has_exactly_one_probe() {
+    model(|| {
+        let lease = Duration::from_secs(60);
+        let breaker = Arc::new(Breaker::new(NonZeroU32::MIN, Duration::ZERO));
+        let pass = breaker.check(NOW, None, lease).unwrap();
+        breaker.gave_up(NOW, pass);
+        let askers: Vec<_> = (0..2)
+            .map(|_| {
+                let breaker = Arc::clone(&breaker);
+                thread::spawn(move || breaker.check(NOW, None, lease).ok())
+            })
+            .collect();
+        let passes: Vec<Pass> = askers.into_iter().filter_map(|asker| asker.join().unwrap()).collect();
+        assert_eq!(passes.len(), 1);
+        assert!(passes[0].probe && breaker.answered(passes[0]));
+    });
+}
+
+#[test]
+fn a_probe_that_is_dropped_while_others_ask_leaves_its_place_to_one() {
+    model(|| {
+        let lease = Duration::from_secs(60);
+        let breaker = Arc::new(Breaker::new(NonZeroU32::MIN, Duration::ZERO));
+        let pass = breaker.check(NOW, None, lease).unwrap();
+        breaker.gave_up(NOW, pass);
+        let probe = breaker.check(NOW, None, lease).unwrap();
+        let asker = {
+            let breaker = Arc::clone(&breaker);
+            thread::spawn(move || breaker.check(NOW, None, lease).ok())
+        };
+        breaker.release(probe);
+        let passed = [asker.join().unwrap(), breaker.check(NOW, None, lease).ok()];
+        assert_eq!(passed.iter().flatten().filter(|pass| pass.probe).count(), 1);
+    });
+}
+
+#[test]
+fn the_budget_pays_each_token_once_and_loses_no_refund() {
+    model(|| {
+        let budget = Arc::new(RetryBudget::new(1));
+        let retrier = {
+            let budget = Arc::clone(&budget);
+            thread::spawn(move || budget.charge().map(|charge| charge.spend()).is_some())
+        };
+        let refunder = {
+            let budget = Arc::clone(&budget);
+            thread::spawn(move || budget.refund())
+        };
+        let dropped = budget.charge().is_some();
+        let spent = retrier.join().unwrap();
+        refunder.join().unwrap();
+        assert!(spent || dropped, "one of them was paid");
+        // A refund that came while the budget was full is over its capacity; one that came later counts.
+        let tenths = budget.available();
+        assert_eq!(tenths, u64::from(!spent));
+    });
+}
+
+#[test]
+fn a_token_that_is_given_back_always_finds_the_one_that_waits() {
+    model(|| {
+        let settings = Config::default().provider("generic");
+        let limits = crate::config::Limits::new(1.0, 1.0, 0.05).unwrap();
+        let bucket = Arc::new(Bucket::new(limits, settings.throttle.clone(), NOW));
+        let take = |bucket: &Arc<Bucket>| {
+            let place = Place::next(Priority::Normal);
+            let mut acquire = Acquire::new(std::slice::from_ref(bucket), 1.0, place, None);
+            until(|waker| (acquire.ask(NOW, waker) == Asked::Taken).then_some(()));
+            acquire
+        };
+        let held = take(&bucket);
+        let waiter = {
+            let bucket = Arc::clone(&bucket);
+            thread::spawn(move || take(&bucket).give_back(NOW))
+        };
+        held.give_back(NOW);
+        waiter.join().unwrap();
+        let view = bucket.view(NOW);
+        assert_eq!((view.tokens, view.waiting), (1.0, 0));
+    });
+}

@@ -1,0 +1,476 @@
+//! One call from its beginning to its end: order of the controls, verdicts, cancellation.
+
+mod common;
+
+use std::time::Duration;
+
+use cloud_governor::{
+    BreakerState, Class, Classification, GiveUp, Outcome, Refusal, RefusalKind, RetryPolicy, Verdict,
+};
+use common::*;
+use tokio::time::Instant;
+
+const ONE_SLOT: &str = "ratelimit: { github: { account_concurrency: 1 } }";
+const QUICK_BREAKER: &str =
+    "ratelimit: { github: { max_retries: 0, breaker: { failures: 2, cooldown: 30 }, account_concurrency: 1 } }";
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_always_fails_is_sent_once_and_max_retries_times_more() {
+    for class in [Class::Throttled, Class::Transient, Class::Locked] {
+        let governor = governor("ratelimit: { github: { max_retries: 3 } }");
+        let (verdict, sent) = run(&governor, &scope(), |_| fails(class)).await;
+        assert_eq!((verdict, sent), (Some(Verdict::GiveUp(GiveUp::RetriesExhausted)), 4), "{class:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fatal_answer_ends_the_call_at_once() {
+    let governor = governor("");
+    assert_eq!(run(&governor, &scope(), |_| fails(Class::Fatal)).await, (Some(Verdict::Done), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn backoff_is_waited_out_at_the_next_admission() {
+    let governor = governor("ratelimit: { github: { base_delay: 2, max_backoff: 2 } }");
+    let mut call = governor.call(&scope());
+    let verdict = admit(&mut call).await.finish(fails(Class::Transient));
+    let Verdict::Retry { delay, .. } = verdict else { panic!("{verdict:?}") };
+    assert_eq!(delay, secs(2.0));
+    let start = Instant::now();
+    admit(&mut call).await.finish(Outcome::Success);
+    assert_eq!(start.elapsed(), delay);
+    assert_eq!(governor.summary().totals.wait_seconds, 0.0, "backoff is not waiting");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_settles_once() {
+    let governor = governor("");
+    let mut call = governor.call(&scope());
+    let attempt = admit(&mut call).await;
+    assert_eq!(attempt.finish(Outcome::Success), Verdict::Done);
+    assert_eq!(attempt.finish(fails(Class::Throttled)), Verdict::Done);
+    assert_eq!(governor.summary().totals.throttled, 0);
+    let refusal = call.admit().await.unwrap_err();
+    assert_eq!(refusal.kind(), RefusalKind::CallEnded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_attempt_frees_its_slot_and_records_no_failure() {
+    let governor = governor(ONE_SLOT);
+    let mut first = governor.call(&scope());
+    let attempt = admit(&mut first).await;
+    assert_eq!(governor.inspect(&scope()).unwrap().slots_in_use, 1);
+    drop(attempt);
+    assert_eq!(governor.inspect(&scope()).unwrap().slots_in_use, 0);
+    let totals = governor.summary().totals;
+    assert_eq!((totals.calls, totals.transient_errors, totals.gave_up), (1, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_was_not_sent_gives_its_token_back() {
+    let governor = governor("ratelimit: { github: { max_rps: 1, burst: 1 } }");
+    let mut call = governor.call(&scope());
+    admit(&mut call).await.unsent();
+    let start = Instant::now();
+    drop(admit(&mut governor.call(&scope())).await);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    drop(admit(&mut governor.call(&scope())).await);
+    assert!(start.elapsed() >= secs(1.0), "the second token was spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_never_reports_failed_and_its_slot_goes_back_first() {
+    let governor = governor(ONE_SLOT);
+    let mut call = governor.call(&scope());
+    let lost = admit(&mut call).await;
+    let next = admit(&mut call).await;
+    assert_eq!(next.number(), 2);
+    assert_eq!(governor.summary().totals.transient_errors, 1);
+    drop(lost);
+    assert_eq!(governor.inspect(&scope()).unwrap().slots_in_use, 1, "the late drop of the first frees nothing twice");
+    assert_eq!(next.finish(Outcome::Success), Verdict::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_none_of_whose_attempts_report_ends_after_its_retries() {
+    let governor = governor("ratelimit: { github: { max_retries: 2 } }");
+    let mut call = governor.call(&scope());
+    let mut attempts = Vec::new();
+    let refusal = loop {
+        match call.admit().await {
+            Ok(attempt) => attempts.push(attempt),
+            Err(refusal) => break refusal,
+        }
+    };
+    assert_eq!((attempts.len(), refusal.kind()), (3, RefusalKind::AttemptTimedOut));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_call_that_is_dropped_leaves_no_trace_in_the_lines() {
+    let governor = governor(ONE_SLOT);
+    let holder = admit(&mut governor.call(&scope())).await;
+    let mut waiting = governor.call(&scope());
+    assert!(tokio::time::timeout(secs(3.0), waiting.admit()).await.is_err());
+    let seen = governor.inspect(&scope()).unwrap();
+    assert_eq!((seen.waiting_for_slot, seen.waiting_for_rate), (0, 0));
+    assert!((seen.tokens - 20.0).abs() < 1e-6, "a token that waited for a slot is not lost");
+    drop(holder);
+    assert_eq!(governor.inspect(&scope()).unwrap().slots_in_use, 0);
+    assert!((governor.summary().totals.wait_seconds - 3.0).abs() < 0.01);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_slot_is_not_held_during_backoff() {
+    let governor = governor(ONE_SLOT);
+    let mut failing = governor.call(&scope());
+    admit(&mut failing).await.finish(fails(Class::Transient));
+    let start = Instant::now();
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Success);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_that_waited_for_slots_do_not_burst_out_when_slots_come_free() {
+    let governor = governor("ratelimit: { github: { account_concurrency: 2, max_rps: 10, burst: 2 } }");
+    let held = [admit(&mut governor.call(&scope())).await, admit(&mut governor.call(&scope())).await];
+    let sent: Vec<_> = (0..40)
+        .map(|_| {
+            let governor = governor.clone();
+            tokio::spawn(async move {
+                let mut call = governor.call(&scope());
+                let attempt = admit(&mut call).await;
+                attempt.finish(Outcome::Success);
+                Instant::now()
+            })
+        })
+        .collect();
+    tokio::time::sleep(secs(60.0)).await;
+    let freed = Instant::now();
+    drop(held);
+    let mut times = Vec::new();
+    for sent in sent {
+        times.push(sent.await.unwrap());
+    }
+    times.sort();
+    for (index, time) in times.iter().enumerate() {
+        let elapsed = time.duration_since(freed).as_secs_f64();
+        assert!(index as f64 <= 2.0 + 10.0 * elapsed, "{index} sent after {elapsed} s");
+    }
+}
+
+// ===== deadline =====
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_cannot_end_before_the_deadline_is_refused_at_once_and_spends_no_token() {
+    let governor = governor("ratelimit: { github: { max_rps: 0.1, burst: 1 } }");
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Success);
+    let hurried = RetryPolicy::builder().deadline(secs(5.0)).build().unwrap();
+    let start = Instant::now();
+    let refusal = governor.call(&scope()).policy(hurried).admit().await.unwrap_err();
+    assert_eq!((refusal.kind(), start.elapsed()), (RefusalKind::DeadlineExceeded, Duration::ZERO));
+    assert!((refusal.retry_after().unwrap().as_secs_f64() - 10.0).abs() < 0.01);
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Success);
+    assert!(start.elapsed() < secs(10.1));
+    assert_eq!(governor.summary().totals.rejected, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_a_slot_is_refused_at_its_deadline() {
+    let governor = governor(ONE_SLOT);
+    let _held = admit(&mut governor.call(&scope())).await;
+    let policy = RetryPolicy::builder().deadline(secs(5.0)).build().unwrap();
+    let start = Instant::now();
+    let refusal = governor.call(&scope()).policy(policy).admit().await.unwrap_err();
+    assert_eq!((refusal.kind(), start.elapsed()), (RefusalKind::DeadlineExceeded, secs(5.0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retrying_stops_when_the_next_attempt_would_come_after_the_deadline() {
+    let governor = governor("ratelimit: { github: { deadline: 60 } }");
+    let far = Classification::throttled().with_retry_after(secs(400.0));
+    let mut call = governor.call(&scope());
+    let verdict = admit(&mut call).await.finish(Outcome::Failure(far));
+    assert_eq!(verdict, Verdict::GiveUp(GiveUp::DeadlineExceeded));
+    let seen = governor.inspect(&scope()).unwrap();
+    assert_eq!(seen.paused_for, Some(secs(300.0)), "the scope's pause is capped, the call's own wait is not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_callers_own_remaining_time_bounds_the_wait() {
+    let governor = governor(ONE_SLOT);
+    let _held = admit(&mut governor.call(&scope())).await;
+    let mut call = governor.call(&scope());
+    call.limit_deadline(secs(2.0));
+    let start = Instant::now();
+    assert_eq!(call.admit().await.unwrap_err().kind(), RefusalKind::DeadlineExceeded);
+    assert_eq!(start.elapsed(), secs(2.0));
+}
+
+// ===== pause =====
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_the_scope_is_sent_into_a_pause() {
+    let governor = governor("");
+    let start = Instant::now();
+    let throttled = Classification::throttled().with_retry_after(secs(30.0));
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Failure(throttled));
+    let waiting: Vec<_> = (0..50)
+        .map(|_| {
+            let governor = governor.clone();
+            tokio::spawn(async move {
+                drop(admit(&mut governor.call(&scope())).await);
+                Instant::now()
+            })
+        })
+        .collect();
+    for sent in waiting {
+        assert!(sent.await.unwrap().duration_since(start) >= secs(30.0));
+    }
+}
+
+// ===== breaker =====
+
+async fn open_circuit(governor: &cloud_governor::Governor) {
+    for _ in 0..2 {
+        run(governor, &scope(), |_| fails(Class::Transient)).await;
+    }
+    let seen = governor.inspect(&scope()).expect("the scope is known");
+    assert_eq!(seen.breaker, BreakerState::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_circuit_refuses_without_sending_and_says_when_to_come_back() {
+    let governor = governor(QUICK_BREAKER);
+    open_circuit(&governor).await;
+    let calls = governor.summary().totals.calls;
+    let refusal: Refusal = governor.call(&scope()).admit().await.unwrap_err();
+    assert_eq!((refusal.kind(), refusal.retry_after()), (RefusalKind::CircuitOpen, Some(secs(30.0))));
+    assert!(refusal.to_string().contains("client-side") && refusal.to_string().contains("github/octo/*/rest"));
+    let totals = governor.summary().totals;
+    assert_eq!((totals.calls, totals.rejected, totals.breaker_trips), (calls, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_calls_own_retries_do_not_trip_the_breaker() {
+    let governor = governor("ratelimit: { github: { max_retries: 8, breaker: { failures: 2 } } }");
+    run(&governor, &scope(), |_| fails(Class::Transient)).await;
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_all_through() {
+    let governor =
+        governor("ratelimit: { github: { max_retries: 0, breaker: { failures: 2, cooldown: 30 }, max_rps: 1000 } }");
+    open_circuit(&governor).await;
+    tokio::time::sleep(secs(30.0)).await;
+    let calls = governor.summary().totals.calls;
+    let mut probes = Vec::new();
+    for _ in 0..100 {
+        if let Ok(attempt) = governor.call(&scope()).admit().await {
+            probes.push(attempt);
+        }
+    }
+    assert_eq!((probes.len(), governor.summary().totals.calls - calls), (1, 1));
+    assert_eq!(probes[0].finish(Outcome::Success), Verdict::Done);
+    assert!(governor.call(&scope()).admit().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_does_not_retry_and_a_throttled_one_opens_the_circuit_again() {
+    let governor =
+        governor("ratelimit: { github: { max_retries: 3, deadline: 100, breaker: { failures: 1, cooldown: 30 } } }");
+    run(&governor, &scope(), |_| fails(Class::Transient)).await;
+    tokio::time::sleep(secs(31.0)).await;
+    assert_eq!(
+        run(&governor, &scope(), |_| fails(Class::Throttled)).await,
+        (Some(Verdict::GiveUp(GiveUp::ProbeFailed)), 1)
+    );
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fatal_answer_to_the_probe_closes_the_circuit() {
+    let governor = governor(QUICK_BREAKER);
+    open_circuit(&governor).await;
+    tokio::time::sleep(secs(30.0)).await;
+    run(&governor, &scope(), |_| fails(Class::Fatal)).await;
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_probe_frees_its_place() {
+    let governor = governor(QUICK_BREAKER);
+    open_circuit(&governor).await;
+    tokio::time::sleep(secs(30.0)).await;
+    drop(admit(&mut governor.call(&scope())).await);
+    let probe = admit(&mut governor.call(&scope())).await;
+    probe.finish(Outcome::Success);
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_a_later_guard_refuses_frees_its_place() {
+    let governor = governor(QUICK_BREAKER);
+    let held = admit(&mut governor.call(&scope().with_operation("Other"))).await;
+    held.release_slot();
+    open_circuit(&governor).await;
+    tokio::time::sleep(secs(30.0)).await;
+    // Another scope of the account takes the only slot.
+    let other = cloud_governor::Scope::new("github", "octo", "", "graphql");
+    let busy = admit(&mut governor.call(&other)).await;
+    let policy = RetryPolicy::builder().deadline(secs(1.0)).build().unwrap();
+    let refusal = governor.call(&scope()).policy(policy).admit().await.unwrap_err();
+    assert_eq!(refusal.kind(), RefusalKind::DeadlineExceeded);
+    drop(busy);
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Success);
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_never_settles_loses_its_place_after_its_attempt_timeout() {
+    let governor = governor(QUICK_BREAKER);
+    open_circuit(&governor).await;
+    tokio::time::sleep(secs(30.0)).await;
+    let policy = RetryPolicy::builder().attempt_timeout(secs(10.0)).build().unwrap();
+    let stuck = governor.call(&scope()).policy(policy).admit().await.unwrap();
+    stuck.release_slot();
+    tokio::time::sleep(secs(9.0)).await;
+    assert!(governor.call(&scope()).admit().await.is_err());
+    tokio::time::sleep(secs(1.0)).await;
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Success);
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+    stuck.finish(fails(Class::Transient));
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed, "its late failure decides nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn opening_refuses_those_in_line() {
+    let governor =
+        governor("ratelimit: { github: { max_retries: 0, max_rps: 0.1, burst: 3, breaker: { failures: 2 } } }");
+    let failing = [admit(&mut governor.call(&scope())).await, admit(&mut governor.call(&scope())).await];
+    drop(admit(&mut governor.call(&scope())).await);
+    let queued = governor.clone();
+    let waiting = tokio::spawn(async move { queued.call(&scope()).admit().await.map(drop) });
+    tokio::time::sleep(secs(0.5)).await;
+    let start = Instant::now();
+    failing.iter().for_each(|attempt| {
+        attempt.finish(fails(Class::Transient));
+    });
+    let refusal = waiting.await.unwrap().unwrap_err();
+    assert_eq!((refusal.kind(), start.elapsed()), (RefusalKind::CircuitOpen, Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_locked_answer_lowers_no_rate_and_counts_for_no_breaker() {
+    let governor = governor("ratelimit: { github: { max_retries: 0, breaker: { failures: 1 } } }");
+    for _ in 0..5 {
+        run(&governor, &scope(), |_| fails(Class::Locked)).await;
+    }
+    let seen = governor.inspect(&scope()).unwrap();
+    assert_eq!((seen.rate_rps, seen.breaker), (20.0, BreakerState::Closed));
+}
+
+// ===== budget =====
+
+#[tokio::test(start_paused = true)]
+async fn with_an_empty_budget_a_call_has_its_two_free_retries_and_no_more() {
+    let governor = governor("ratelimit: { github: { retry_budget: 0 } }");
+    assert_eq!(
+        run(&governor, &scope(), |_| fails(Class::Transient)).await,
+        (Some(Verdict::GiveUp(GiveUp::RetryBudgetExhausted)), 3)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_always_pays_gets_no_free_retry() {
+    let governor = governor("ratelimit: { github: { retry_budget: 0 } }");
+    let bare = Classification::throttled().with_pays_budget(true);
+    assert_eq!(run(&governor, &scope(), |_| Outcome::Failure(bare.clone())).await.1, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_storm_in_one_service_leaves_another_its_free_retries() {
+    let governor = governor("ratelimit: { github: { retry_budget: 3 } }");
+    run(&governor, &scope(), |_| fails(Class::Transient)).await;
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 0);
+    let other = cloud_governor::Scope::new("github", "octo", "", "graphql");
+    let (verdict, sent) =
+        run(&governor, &other, |n| if n < 3 { fails(Class::Transient) } else { Outcome::Success }).await;
+    assert_eq!((verdict, sent), (Some(Verdict::Done), 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_that_are_decided_but_never_sent_cost_nothing() {
+    let governor = governor("ratelimit: { github: { retry_budget: 1 } }");
+    let mut call = governor.call(&scope());
+    for _ in 0..3 {
+        admit(&mut call).await.finish(fails(Class::Transient));
+    }
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 0, "charged when decided");
+    drop(call);
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_may_leave_the_budget_alone() {
+    let governor = governor("ratelimit: { github: { retry_budget: 0, max_retries: 4 } }");
+    let policy = RetryPolicy::builder().use_budget(false).build().unwrap();
+    let mut call = governor.call(&scope()).policy(policy);
+    while let Verdict::Retry { .. } = admit(&mut call).await.finish(fails(Class::Transient)) {}
+    assert_eq!(call.attempts(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_exhausted_call_does_not_stop_the_next() {
+    let governor = governor("ratelimit: { github: { max_retries: 1 } }");
+    run(&governor, &scope(), |_| fails(Class::Transient)).await;
+    let (verdict, sent) =
+        run(&governor, &scope(), |n| if n < 2 { fails(Class::Transient) } else { Outcome::Success }).await;
+    assert_eq!((verdict, sent), (Some(Verdict::Done), 2));
+}
+
+// ===== policy =====
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_may_have_been_executed_is_not_sent_twice_unless_idempotent() {
+    let governor = governor("");
+    let mut call = governor.call(&scope()).idempotent(false);
+    assert_eq!(admit(&mut call).await.finish(fails(Class::Transient)), Verdict::GiveUp(GiveUp::NotIdempotent));
+    let mut call = governor.call(&scope()).idempotent(false);
+    assert!(matches!(admit(&mut call).await.finish(fails(Class::Throttled)), Verdict::Retry { .. }));
+    let mut call = governor.call(&scope());
+    assert!(matches!(admit(&mut call).await.finish(fails(Class::Transient)), Verdict::Retry { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_may_retry_throttles_alone() {
+    let governor = governor("");
+    let policy = RetryPolicy::builder().retry_transient(false).build().unwrap();
+    let mut call = governor.call(&scope()).policy(policy);
+    assert_eq!(admit(&mut call).await.finish(fails(Class::Transient)), Verdict::GiveUp(GiveUp::TransientNotRetried));
+    let mut call = governor.call(&scope()).policy(policy);
+    assert!(matches!(admit(&mut call).await.finish(fails(Class::Throttled)), Verdict::Retry { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disabled_provider_is_called_once_directly() {
+    let governor = governor("ratelimit: { github: { enabled: false, max_rps: 0.1, burst: 1 } }");
+    let start = Instant::now();
+    for _ in 0..10 {
+        let mut call = governor.call(&scope());
+        assert!(!call.is_governed());
+        assert_eq!(admit(&mut call).await.finish(fails(Class::Throttled)), Verdict::Done);
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_front_end_that_stops_after_a_failure_counts_as_giving_up() {
+    let governor = governor("ratelimit: { github: { breaker: { failures: 1 } } }");
+    let mut call = governor.call(&scope());
+    admit(&mut call).await.finish(fails(Class::Transient));
+    call.give_up();
+    call.give_up();
+    assert_eq!(governor.summary().totals.gave_up, 1);
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Open);
+}
