@@ -66,7 +66,10 @@ async fn weight() -> Result<(), Box<dyn std::error::Error>> {
     let in_line = in_line();
     match (before, resident_bytes()) {
         (Some(before), Some(after)) => {
-            println!("{in_line} calls in line: {} bytes each, task and timer included", (after - before) / in_line as u64);
+            println!(
+                "{in_line} calls in line: {} bytes each, task and timer included",
+                (after - before) / in_line as u64
+            );
         }
         _ => println!("{in_line} calls in line; this system does not tell the resident memory"),
     }

@@ -136,7 +136,8 @@ struct State {
     priority: Priority,
     idempotent: Option<bool>,
     takes_slot: bool,
-    began: bool,
+    /// In every line, from its first admission on.
+    place: Option<Place>,
     deadline: Option<Timestamp>,
     attempts: u32,
     backoff: Option<Backoff>,
@@ -171,7 +172,7 @@ impl Call {
             priority: Priority::Normal,
             idempotent: None,
             takes_slot: true,
-            began: false,
+            place: None,
             attempts: 0,
             backoff: None,
             not_before: Timestamp::ZERO,
@@ -452,17 +453,19 @@ enum Reason {
 
 impl Core {
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting, Refusal> {
-        self.settle_unreported(now);
+        let unreported = self.settle_unreported(now);
         let mut state = self.state.lock();
         if let Some((_, verdict)) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
-            return Err(self.ended(verdict));
+            return Err(self.ended(verdict, unreported));
         }
-        if !std::mem::replace(&mut state.began, true) {
+        if state.place.is_none() {
             self.recorder.count(|counters| &counters.operations);
         }
-        let place = Place::next(state.priority);
+        // A retry comes before calls that began later: it has waited its turn already.
+        let priority = state.priority;
+        let place = *state.place.get_or_insert_with(|| Place::next(priority));
         let timeout = state.policy.attempt_timeout;
         Ok(Waiting {
             acquire: Acquire::new(self.leaf.buckets(), 1.0, place, state.deadline),
@@ -477,15 +480,17 @@ impl Core {
     }
 
     /// An attempt that never reported failed in passing; what it held goes back before the next asks for the same.
-    fn settle_unreported(&self, now: Timestamp) {
+    /// Says whether there was one.
+    fn settle_unreported(&self, now: Timestamp) -> bool {
         let unreported = self.state.lock().current.as_ref().map(|current| current.number);
         if let Some(number) = unreported {
             self.settle(number, now, &Outcome::Failure(Classification::transient()));
         }
+        unreported.is_some()
     }
 
     /// The refusal of a call that asks for more after its end.
-    fn ended(&self, verdict: Verdict) -> Refusal {
+    fn ended(&self, verdict: Verdict, unreported: bool) -> Refusal {
         let (kind, reason) = match verdict {
             Verdict::GiveUp(GiveUp::DeadlineExceeded) => {
                 (RefusalKind::DeadlineExceeded, "the deadline leaves no time to retry")
@@ -496,10 +501,10 @@ impl Core {
             Verdict::GiveUp(GiveUp::CircuitOpen | GiveUp::ProbeFailed) => {
                 (RefusalKind::CircuitOpen, "the circuit breaker is open")
             }
-            Verdict::GiveUp(_) => {
-                (RefusalKind::AttemptTimedOut, "no attempt was answered, and the last allowed one was made")
+            Verdict::GiveUp(_) if unreported => {
+                (RefusalKind::AttemptTimedOut, "the last attempt it may have was not answered")
             }
-            Verdict::Done | Verdict::Retry { .. } => (RefusalKind::CallEnded, "the call has had its answer"),
+            _ => (RefusalKind::CallEnded, "the call has ended"),
         };
         Refusal::new(kind, self.scope.clone(), reason, None)
     }

@@ -154,7 +154,8 @@ impl Future for ThreadSleep {
                 let sleeping = Arc::new(Sleeping { waker: Mutex::new(waker), thread: OnceLock::new() });
                 let until = self.until;
                 let shared = Arc::clone(&sleeping);
-                let spawned = std::thread::Builder::new().name("governor-sleep".into()).spawn(move || shared.run(until));
+                let spawned =
+                    std::thread::Builder::new().name("governor-sleep".into()).spawn(move || shared.run(until));
                 match spawned {
                     Ok(handle) => drop(sleeping.thread.set(handle.thread().clone())),
                     // No thread to be had: keep asking, which is slow but ends.

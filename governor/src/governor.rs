@@ -228,7 +228,7 @@ impl Governor {
 
     /// A provider's settings.
     pub fn settings(&self, provider: &str) -> Arc<ProviderSettings> {
-        self.provider(&provider.to_ascii_lowercase()).settings()
+        self.read().config.provider(provider)
     }
 
     /// What a failed attempt in `scope` means, by the provider's rules.
@@ -238,7 +238,11 @@ impl Governor {
 
     /// The rules of a provider: the config's own first, then the built-in ones.
     pub fn rules(&self, provider: &str) -> Rules {
-        self.provider(&provider.to_ascii_lowercase()).rules()
+        let registry = self.read();
+        match registry.providers.get(&*provider.to_ascii_lowercase()) {
+            Some(known) => known.rules(),
+            None => Rules::from_iter(registry.config.provider(provider).rules.iter().cloned()),
+        }
     }
 
     /// The clock that everything here goes by.
