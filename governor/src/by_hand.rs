@@ -239,7 +239,11 @@ impl<C> Resilience<C> {
                     last = Some(error);
                     operation = returned;
                 }
-                None => return Err(last_or(last, refusal)),
+                None => {
+                    // The work settles its attempt when it ends, and that is then the call's end.
+                    call.stop_retrying();
+                    return Err(last_or(last, refusal));
+                }
             }
         }
     }

@@ -279,6 +279,18 @@ impl FakeClock {
         state.sleepers.len() + state.parked.len()
     }
 
+    /// Forgets a sleeper. Its waker is dropped without the lock: it may be all that keeps a task, whose own sleeps are
+    /// then dropped too.
+    fn remove(&self, id: Option<u64>) {
+        let Some(id) = id else { return };
+        let removed = {
+            let mut state = self.lock();
+            let index = state.sleepers.iter().position(|sleeper| sleeper.id == id);
+            index.map(|index| state.sleepers.swap_remove(index))
+        };
+        drop(removed);
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, FakeState> {
         lock(&self.state)
     }
@@ -325,9 +337,8 @@ impl Future for FakeSleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let clock = self.clock.clone();
+        clock.remove(self.id.take());
         let mut state = clock.lock();
-        let id = self.id.take();
-        state.sleepers.retain(|sleeper| Some(sleeper.id) != id);
         if state.now >= self.until {
             return Poll::Ready(());
         }
@@ -341,8 +352,6 @@ impl Future for FakeSleep {
 
 impl Drop for FakeSleep {
     fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.clock.lock().sleepers.retain(|sleeper| sleeper.id != id);
-        }
+        self.clock.remove(self.id.take());
     }
 }
