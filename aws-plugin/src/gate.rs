@@ -26,11 +26,12 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::Region;
 use cloud_governor::{Attempt, Call, Refusal};
 
+use crate::handle::Handle;
 use crate::hooks::{Hooks, Replaced};
 use crate::identity::{can_carry, carrying};
 use crate::install::LOOP_BACKOFF;
 use crate::names::service_name;
-use crate::operation::{Handle, Next, Operation};
+use crate::operation::{Next, Operation};
 use crate::registry::REGISTRY;
 use crate::task_scope::CallOptions;
 

@@ -177,3 +177,6 @@ impl fmt::Debug for Hooks {
         write!(f, "{MARK}{})", self.id)
     }
 }
+
+#[cfg(test)]
+mod tests;

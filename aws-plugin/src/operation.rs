@@ -1,13 +1,12 @@
 //! One operation's state, shared by the gate and the observer.
 //!
 //! The SDK runs the loop; this remembers where it stands: which attempt was admitted, whether it was sent, how it ended,
-//! and the last answer, for a replay. An operation that passed the gate is ended by a [`Guard`] in its config bag; one
+//! and the last answer, for a replay. An operation that passed the gate is ended by a [`Handle`](crate::handle::Handle) in its config bag; one
 //! that only the observer knows is ended when the last owner lets go of it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use cloud_governor::{Attempt, Call, Classification, Facts, Governor, Outcome, Scope, Transport, Verdict};
 
 use crate::registry::REGISTRY;
@@ -315,7 +314,7 @@ impl Operation {
     // ===== the end =====
 
     /// The SDK is done with the operation, or its caller dropped it.
-    fn end(self: &Arc<Self>) {
+    pub(crate) fn end(self: &Arc<Self>) {
         let mut state = self.lock();
         state.over = true;
         let keeps = match &state.phase {
@@ -382,32 +381,5 @@ impl fmt::Debug for Operation {
     }
 }
 
-// ===== in the config bag =====
-
-/// Ends an operation when it goes.
-#[derive(Debug)]
-struct Guard(Arc<Operation>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
-/// What the config bag holds: the operation lives as long as the bag does.
-#[derive(Debug, Clone)]
-pub(crate) struct Handle(Arc<Guard>);
-
-impl Handle {
-    pub(crate) fn new(operation: Arc<Operation>) -> Self {
-        Handle(Arc::new(Guard(operation)))
-    }
-
-    pub(crate) fn operation(&self) -> &Arc<Operation> {
-        &self.0.0
-    }
-}
-
-impl Storable for Handle {
-    type Storer = StoreReplace<Self>;
-}
+#[cfg(test)]
+mod tests;

@@ -85,3 +85,46 @@ async fn without_an_install_the_interceptor_changes_nothing() {
     aws_sdk_ssm::Client::from_conf(config).get_parameter().name("a").send().await.expect_err("503");
     assert_eq!(server.count(), 3, "the SDK's own three attempts");
 }
+
+/// Counts how often the SDK's loop goes round.
+#[derive(Debug, Clone, Default)]
+struct Rounds(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+#[aws_smithy_runtime_api::client::interceptors::dyn_dispatch_hint]
+impl aws_smithy_runtime_api::client::interceptors::Intercept for Rounds {
+    fn name(&self) -> &'static str {
+        "Rounds"
+    }
+
+    fn read_before_attempt(
+        &self,
+        _: &aws_smithy_runtime_api::client::interceptors::context::BeforeTransmitInterceptorContextRef<'_>,
+        _: &aws_smithy_runtime_api::client::runtime_components::RuntimeComponents,
+        _: &mut aws_smithy_types::config_bag::ConfigBag,
+    ) -> Result<(), aws_smithy_runtime_api::box_error::BoxError> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+async fn rounds(with_interceptor: bool) -> usize {
+    let server = Server::always(Reply::json_error(503, "InternalServerError"));
+    let governor = governor(|aws| aws.max_retries(2));
+    let rounds = Rounds::default();
+    let mut config =
+        aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).interceptor(rounds.clone());
+    if with_interceptor {
+        config = config.interceptor(GovernorInterceptor::new());
+    }
+    aws_sdk_ssm::Client::from_conf(config.build()).get_parameter().name("a").send().await.expect_err("503");
+    assert_eq!(server.count(), 3);
+    rounds.0.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The one round more carries the replay. Were the empty retry quota that its identity carries one day ignored, the
+/// replays would go on until the SDK's attempts are used up.
+#[tokio::test(start_paused = true)]
+async fn the_loop_ends_after_one_replay_without_the_interceptor_and_after_none_with_it() {
+    assert_eq!(rounds(false).await, 4);
+    assert_eq!(rounds(true).await, 3);
+}
