@@ -71,7 +71,8 @@ fn governor(retries: u32) -> Governor {
 
 #[tokio::test]
 async fn a_server_that_always_throttles_sees_every_retry_and_the_caller_its_error() {
-    let (address, count) = serve(|_| (400, r#"{"__type":"ThrottlingException","message":"Rate exceeded"}"#.into())).await;
+    let (address, count) =
+        serve(|_| (400, r#"{"__type":"ThrottlingException","message":"Rate exceeded"}"#.into())).await;
     let error = client(&address, &governor(2)).get_parameter().name("a").send().await.expect_err("throttled");
     assert_eq!(count.load(Ordering::SeqCst), 3);
     assert_eq!((error.code(), error.message()), (Some("ThrottlingException"), Some("Rate exceeded")));

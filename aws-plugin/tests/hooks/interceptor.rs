@@ -111,8 +111,7 @@ async fn rounds(with_interceptor: bool) -> usize {
     let server = Server::always(Reply::json_error(503, "InternalServerError"));
     let governor = governor(|aws| aws.max_retries(2));
     let rounds = Rounds::default();
-    let mut config =
-        aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).interceptor(rounds.clone());
+    let mut config = aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).interceptor(rounds.clone());
     if with_interceptor {
         config = config.interceptor(GovernorInterceptor::new());
     }
