@@ -26,7 +26,7 @@ use crate::timeouts::moved;
 /// [`configure`](cloud_governor::configure), can ask for more retries than were set when the hooks were installed. It is
 /// not more because an operation that passes no gate runs through the rest of it when it is to stop, on replays and on the
 /// SDK's quota.
-pub const MAX_ATTEMPTS: u32 = 32;
+pub const MAX_ATTEMPTS: u32 = 16;
 
 /// The SDK's own backoff inside a governed loop: every real wait happens at the gate.
 pub(crate) const LOOP_BACKOFF: Duration = Duration::from_millis(1);

@@ -142,6 +142,8 @@ impl Sender {
             self.hooks.governor(),
             self.hooks.given.observe_only,
         );
+        // An id that is taken already leaves this one unknown: it is governed for one attempt at a time.
+        REGISTRY.register(&operation);
         let call = options.apply(operation.governor().call(&scope));
         if skips || (self.hooks.given.observe_only && call.is_governed()) {
             operation.ready(None, None);

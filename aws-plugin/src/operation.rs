@@ -305,6 +305,7 @@ impl Operation {
         let attempt = match &state.phase {
             Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)) | Phase::Unnamed(attempt) => attempt,
             Phase::Settled(verdict) => return Some(*verdict),
+            Phase::Stopping { .. } => return Some(Verdict::Done),
             _ => return None,
         };
         let verdict = attempt.finish(outcome);
