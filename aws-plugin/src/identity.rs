@@ -11,16 +11,21 @@ use aws_smithy_runtime_api::client::identity::Identity;
 use aws_smithy_runtime_api::client::identity::http::Token;
 use aws_smithy_types::config_bag::{FrozenLayer, Layer};
 
+/// Whether an identity's type is known, so that it can be rebuilt.
+pub(crate) fn can_carry(identity: &Identity) -> bool {
+    identity.data::<Credentials>().is_some() || identity.data::<Token>().is_some()
+}
+
 /// The identity with a layer that holds what `fill` puts there, besides the features that its own layer held; or the
 /// identity as it was, if its type is not known.
-pub(crate) fn carrying(identity: Identity, fill: impl FnOnce(&mut Layer)) -> Result<Identity, Identity> {
+pub(crate) fn carrying(identity: Identity, fill: impl FnOnce(&mut Layer)) -> Identity {
     let mut builder = Identity::builder();
     if let Some(credentials) = identity.data::<Credentials>() {
         builder.set_data(credentials.clone());
     } else if let Some(token) = identity.data::<Token>() {
         builder.set_data(token.clone());
     } else {
-        return Err(identity);
+        return identity;
     }
     builder.set_expiration(identity.expiration());
     if let Some(account) = identity.property::<AccountId>() {
@@ -36,7 +41,7 @@ pub(crate) fn carrying(identity: Identity, fill: impl FnOnce(&mut Layer)) -> Res
     }
     fill(&mut layer);
     builder.set_property(layer.freeze());
-    builder.build().map_err(|_| identity)
+    builder.build().unwrap_or(identity)
 }
 
 /// The account that an identity belongs to, where its provider knows.

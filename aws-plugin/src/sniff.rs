@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::http::Headers;
 use cloud_governor::Facts;
+use quick_xml::Reader;
+use quick_xml::events::Event;
 
 use crate::names::service_name;
 
@@ -175,23 +177,21 @@ fn in_json(body: &[u8]) -> Named {
 
 /// The first `Code` and the first `Message`, wherever they stand: S3, EC2 and the query protocol nest them differently.
 fn in_xml(body: &[u8]) -> Named {
-    let mut reader = quick_xml::Reader::from_reader(body);
+    let text = String::from_utf8_lossy(body);
+    let mut reader = Reader::from_str(&text);
     let mut named = Named::default();
-    let mut buffer = Vec::new();
     while named.code.is_none() || named.message.is_none() {
-        buffer.clear();
-        let field = match reader.read_event_into(&mut buffer) {
-            Ok(quick_xml::events::Event::Start(element)) => match element.local_name().as_ref() {
-                b"Code" if named.code.is_none() => &mut named.code,
-                b"Message" if named.message.is_none() => &mut named.message,
+        let field = match reader.read_event() {
+            Ok(Event::Start(element)) => match element.local_name().as_ref() {
+                "Code" if named.code.is_none() => &mut named.code,
+                "Message" if named.message.is_none() => &mut named.message,
                 _ => continue,
             },
-            Ok(quick_xml::events::Event::Eof) | Err(_) => break,
+            Ok(Event::Eof) | Err(_) => break,
             Ok(_) => continue,
         };
-        let mut text = Vec::new();
-        if let Ok(quick_xml::events::Event::Text(words)) = reader.read_event_into(&mut text) {
-            *field = words.decode().ok().map(Cow::into_owned);
+        if let Ok(Event::Text(words)) = reader.read_event() {
+            *field = Some((*words).to_owned());
         }
     }
     named
