@@ -101,9 +101,14 @@ where
 }
 
 /// The error and its sources in one line.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let texts = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
-    texts.collect::<Vec<_>>().join(": ")
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
 }
 
 #[cfg(test)]

@@ -27,13 +27,13 @@ mod table;
 mod text;
 mod world;
 
-pub use app::{INTERRUPTED, UNUSABLE, main};
+pub use app::{UNUSABLE, config, main, run};
 pub use clients::{Clients, Mode};
 pub use failure::{Failure, Worth};
 pub use found::Found;
-pub use job::{Ended, Job, Pace};
+pub use job::{Ended, Job, Outcome, Pace};
 pub use listing::{Kind, Listing, Place, Progress};
 pub use options::{Args, Log, Plain};
-pub use report::{Report, ServerTruth};
+pub use report::{INTERRUPTED, Incomplete, LOST, Report, ServerTruth};
 pub use text::{BucketSize, Size, TextError};
 pub use world::{Simulated, World, WorldError};

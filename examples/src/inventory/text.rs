@@ -40,7 +40,7 @@ pub struct Size {
 impl Default for Size {
     /// Regions whose slowest bucket needs about 25 seconds for the largest of them.
     fn default() -> Self {
-        Size { log_groups: 120..=520, log_streams: 0..=60, parameters: 100..=900, secrets: 20..=240 }
+        Size { log_groups: 40..=620, log_streams: 0..=40, parameters: 20..=200, secrets: 5..=40 }
     }
 }
 

@@ -17,6 +17,11 @@ use super::options::Args;
 use crate::sim::aws::{Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE};
 use crate::sim::{Ideal, Leaf, Server};
 
+/// What a new program of the SDK would choose.
+fn behaviour() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}
+
 /// A place that cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -74,7 +79,7 @@ impl World {
         for account in aws.fleet().accounts() {
             for region in aws.fleet().regions() {
                 let config = SdkConfig::builder()
-                    .behavior_version(BehaviorVersion::latest())
+                    .behavior_version(behaviour())
                     .credentials_provider(SharedCredentialsProvider::new(credentials(account)))
                     .region(Region::new(*region))
                     .endpoint_url(server.url())
@@ -99,7 +104,7 @@ impl World {
         let mut spots = Vec::new();
         for profile in profiles {
             let name = profile.unwrap_or("default").to_owned();
-            let mut loader = aws_config::defaults(BehaviorVersion::latest());
+            let mut loader = aws_config::defaults(behaviour());
             if let Some(profile) = profile {
                 loader = loader.profile_name(profile);
             }
