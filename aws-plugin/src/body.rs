@@ -19,6 +19,7 @@ use cloud_governor::Sleep;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::operation::Operation;
+use crate::registry::REGISTRY;
 use crate::replay::{Answer, SharedError};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -66,7 +67,9 @@ impl Watch {
         let error = Arc::new(error.clone());
         self.operation.cut_short(Answer::CutShort { status: self.status, headers: self.headers.clone(), error });
         if !self.gated {
-            self.operation.settle_cut_short();
+            // The SDK may come again, and nothing else keeps the operation.
+            self.operation.loosen();
+            REGISTRY.park(Arc::clone(&self.operation));
         }
     }
 

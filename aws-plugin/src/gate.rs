@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use aws_runtime::invocation_id::{InvocationId, InvocationIdInterceptor, SharedInvocationIdGenerator};
@@ -18,6 +18,7 @@ use aws_smithy_runtime_api::client::identity::{
 };
 use aws_smithy_runtime_api::client::interceptors::DisableInterceptor;
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
+use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
 use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::RetryConfig;
@@ -25,11 +26,12 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::Region;
 use cloud_governor::{Attempt, Call, Refusal};
 
+use crate::handle::Handle;
 use crate::hooks::{Hooks, Replaced};
 use crate::identity::{can_carry, carrying};
 use crate::install::LOOP_BACKOFF;
 use crate::names::service_name;
-use crate::operation::{Handle, Next, Operation};
+use crate::operation::{Next, Operation};
 use crate::registry::REGISTRY;
 use crate::task_scope::CallOptions;
 
@@ -39,6 +41,10 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
 
 /// How often an identity is resolved again for one attempt before it is used as it is.
 const MOST_RENEWALS: usize = 3;
+
+/// Set when a later attempt does not find what an earlier one's identity carried: the SDK has stopped pushing the layer.
+/// The registry keeps every operation between its attempts then.
+static LAYERS_ARE_LOST: AtomicBool = AtomicBool::new(false);
 
 static NEXT_INVOCATION: AtomicU64 = AtomicU64::new(1);
 
@@ -123,14 +129,24 @@ impl<'a> Passage<'a> {
         // Never with a slot held: the provider may make governed calls for the same account.
         let identity = self.resolve().await?;
         let service = service_name(metadata.service());
+        let attempts = self.bag.load::<RequestAttempts>().map_or(1, |attempts| attempts.attempts());
+        if attempts > 1 && &*service != "s3" {
+            LAYERS_ARE_LOST.store(true, Ordering::Relaxed);
+        }
         let region = self.bag.load::<Region>().map(Region::as_ref);
         let provider = self.resolver.cache_partition();
         let scope = self.hooks.scope(&service, metadata.name(), region, &identity, provider);
         if !self.hooks.given.observe_only && has_foreign_backoff(self.bag) {
             self.hooks.warn(Replaced::RetryConfig, &scope);
         }
-        let given_id = own_id.is_none().then(|| format!("cloud-governor-{}", NEXT_INVOCATION.fetch_add(1, Ordering::Relaxed)));
-        let operation = Operation::new(own_id.or_else(|| given_id.clone()), scope.clone(), self.hooks.governor(), self.hooks.given.observe_only);
+        let given_id =
+            own_id.is_none().then(|| format!("cloud-governor-{}", NEXT_INVOCATION.fetch_add(1, Ordering::Relaxed)));
+        let operation = Operation::new(
+            own_id.or_else(|| given_id.clone()),
+            scope.clone(),
+            self.hooks.governor(),
+            self.hooks.given.observe_only,
+        );
         if !REGISTRY.register(&operation) {
             // Another running operation has the same id: the observer cannot tell the two apart. It governs this one
             // as one that passed no gate, for one attempt.
@@ -237,6 +253,9 @@ impl<'a> Passage<'a> {
             handle.operation().loosen();
             return identity;
         }
+        if LAYERS_ARE_LOST.load(Ordering::Relaxed) {
+            handle.operation().loosen();
+        }
         let observe_only = self.hooks.given.observe_only;
         carrying(identity, |layer| {
             if !observe_only {
@@ -262,6 +281,3 @@ fn id_text(id: &InvocationId) -> Option<String> {
 fn has_foreign_backoff(bag: &ConfigBag) -> bool {
     bag.load::<RetryConfig>().is_some_and(|retry| retry.has_retry() && retry.max_backoff() > LOOP_BACKOFF)
 }
-
-#[cfg(test)]
-mod tests;

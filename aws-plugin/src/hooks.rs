@@ -11,7 +11,7 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use cloud_governor::{Governor, Scope, get_governor};
 
-use crate::identity::account;
+use crate::identity::{account, is_anonymous};
 use crate::names::scope_region;
 use crate::sniff::Seen;
 
@@ -65,12 +65,7 @@ impl Hooks {
     pub(crate) fn install(mut given: Given) -> Arc<Self> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         given.label.get_or_insert(id);
-        let hooks = Arc::new(Hooks {
-            id,
-            given,
-            foreign: Mutex::default(),
-            warned: Default::default(),
-        });
+        let hooks = Arc::new(Hooks { id, given, foreign: Mutex::default(), warned: Default::default() });
         let mut installs = INSTALLS.lock().unwrap_or_else(PoisonError::into_inner);
         installs.retain(|install| install.strong_count() > 0);
         installs.push(Arc::downgrade(&hooks));
@@ -105,9 +100,11 @@ impl Hooks {
         identity: &Identity,
         provider: IdentityCachePartition,
     ) -> Scope {
-        let own = self.given.provider.is_none_or(|own| own == provider);
+        // An operation without a signature has no credentials that could say otherwise.
+        let own = is_anonymous(identity) || self.given.provider.is_none_or(|own| own == provider);
         let account = match &self.given.account {
             Some(account) if own => account.clone(),
+            None if own => account(identity).map_or_else(|| self.unknown(), str::to_owned),
             _ => account(identity).map_or_else(|| self.label(provider), str::to_owned),
         };
         Scope::new("aws", account, scope_region(service, region), service).with_operation(operation)
@@ -129,11 +126,8 @@ impl Hooks {
         }
     }
 
-    /// A stand-in for an account that is not known, of this install and this credentials provider alone.
+    /// A stand-in for the unknown account of credentials that are not the configuration's.
     fn label(&self, provider: IdentityCachePartition) -> String {
-        if self.given.provider.is_none_or(|own| own == provider) {
-            return self.unknown();
-        }
         let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
         let at = foreign.iter().position(|other| *other == provider).unwrap_or_else(|| {
             if foreign.len() < MOST_LABELS {
@@ -154,9 +148,10 @@ impl Hooks {
             Replaced::RetryConfig => {
                 (0, "a client's own retry configuration replaces the governor's: its backoff adds to every retry")
             }
-            Replaced::IdentityCache => {
-                (1, "a signed request passed no gate: the client or the operation has its own identity cache or credentials")
-            }
+            Replaced::IdentityCache => (
+                1,
+                "a signed request passed no gate: the client or the operation has its own identity cache or credentials",
+            ),
             Replaced::HttpClient => {
                 (2, "an admitted attempt was never seen at the HTTP client: the client's own replaces the governor's")
             }
@@ -182,3 +177,6 @@ impl fmt::Debug for Hooks {
         write!(f, "{MARK}{})", self.id)
     }
 }
+
+#[cfg(test)]
+mod tests;

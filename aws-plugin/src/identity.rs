@@ -7,13 +7,19 @@
 use aws_credential_types::Credentials;
 use aws_credential_types::attributes::AccountId;
 use aws_credential_types::credential_feature::AwsCredentialFeature;
+use aws_smithy_runtime::client::identity::no_auth::NoAuthIdentity;
 use aws_smithy_runtime_api::client::identity::Identity;
 use aws_smithy_runtime_api::client::identity::http::Token;
 use aws_smithy_types::config_bag::{FrozenLayer, Layer};
 
 /// Whether an identity's type is known, so that it can be rebuilt.
 pub(crate) fn can_carry(identity: &Identity) -> bool {
-    identity.data::<Credentials>().is_some() || identity.data::<Token>().is_some()
+    identity.data::<Credentials>().is_some() || identity.data::<Token>().is_some() || is_anonymous(identity)
+}
+
+/// Whether an identity is the one of operations that need no signature.
+pub(crate) fn is_anonymous(identity: &Identity) -> bool {
+    identity.data::<NoAuthIdentity>().is_some()
 }
 
 /// The identity with a layer that holds what `fill` puts there, besides the features that its own layer held; or the
@@ -24,6 +30,8 @@ pub(crate) fn carrying(identity: Identity, fill: impl FnOnce(&mut Layer)) -> Ide
         builder.set_data(credentials.clone());
     } else if let Some(token) = identity.data::<Token>() {
         builder.set_data(token.clone());
+    } else if is_anonymous(&identity) {
+        builder.set_data(NoAuthIdentity::new());
     } else {
         return identity;
     }

@@ -142,7 +142,10 @@ impl AwsOptions {
             return builder.build();
         }
         let (timeouts, _) = moved(given.timeouts.as_ref(), &settings);
-        builder.retry_config(governed_loop(given.retry.as_ref(), settings.retry.max_retries)).timeout_config(timeouts).build()
+        builder
+            .retry_config(governed_loop(given.retry.as_ref(), settings.retry.max_retries))
+            .timeout_config(timeouts)
+            .build()
     }
 
     /// What the configuration had before any hooks, and what is said about it now or was said before.
@@ -208,6 +211,3 @@ fn default_http_client(version: Option<BehaviorVersion>) -> Option<SharedHttpCli
     let none = RuntimeComponentsBuilder::new("cloud-governor");
     plugin.runtime_components(&none).http_client()
 }
-
-#[cfg(test)]
-mod tests;

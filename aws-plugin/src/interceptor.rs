@@ -27,7 +27,8 @@ use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::{ErrorKind, RetryConfig};
 use cloud_governor::{Class, Classification, Facts, Outcome, Transport, Verdict};
 
-use crate::operation::{Handle, Operation};
+use crate::handle::Handle;
+use crate::operation::Operation;
 
 /// Marks a request whose outcome the interceptor will see.
 #[derive(Debug, Clone, Copy)]

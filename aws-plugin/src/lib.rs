@@ -10,7 +10,8 @@
 //! 2. `gate`: each attempt passes the identity cache before it is signed. There the scope is made (`names`, `hooks`),
 //!    the policy of the task applied (`task_scope`), and admission waited for. The identity goes on with a layer
 //!    (`identity`) that carries the operation's state.
-//! 3. `operation`: the state of one operation over its attempts; `registry` finds it by invocation id.
+//! 3. `operation`: the state of one operation over its attempts, owned by its config bag (`handle`); `registry` finds it
+//!    by invocation id.
 //! 4. `observer`: the HTTP client sends what was admitted, within the attempt timeout (`timeouts`), reads the codes of
 //!    failures (`sniff`), watches the bodies of successes (`body`), and reports the outcome.
 //! 5. To stop, the next attempt passes the gate unsent, and the observer gives the last answer again (`replay`): the
@@ -21,8 +22,9 @@
 //!
 //! # What is different for some calls
 //!
-//! * Unsigned operations, operations with credentials of their own, and S3 Express pass no gate that lasts. They are
-//!   admitted at the HTTP client; the SDK's own retry quota bounds their retries as well.
+//! * Operations with credentials of their own, clients with an identity cache of their own, and S3 Express pass no gate,
+//!   or none that lasts. They are admitted at the HTTP client, and the SDK's own retry quota bounds their retries as well.
+//!   Operations that need no signature pass the gate like any other.
 //! * Presigning is neither paced nor counted: it sends nothing.
 //! * A user's `operation_attempt_timeout` spans the HTTP call and the body, not the wait for admission. When it passes, the
 //!   error is a `DispatchFailure` (or a `ResponseError`, if the head was in time) instead of a `TimeoutError`. One set on
@@ -34,6 +36,7 @@
 mod body;
 mod error;
 mod gate;
+mod handle;
 mod hooks;
 mod identity;
 mod install;

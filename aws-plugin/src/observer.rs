@@ -1,7 +1,7 @@
 //! The observer: an HTTP client that sends what was admitted and reports every outcome.
 //!
-//! A request finds its operation by invocation id. One that no gate has seen (unsigned, or signed with credentials of the
-//! operation's own) is admitted here. Not for long, though: the SDK's protection against stalled streams fails an upload
+//! A request finds its operation by invocation id. One that no gate has seen (signed with credentials of the operation's
+//! own, or of a client with an identity cache of its own) is admitted here. Not for long, though: the SDK's protection against stalled streams fails an upload
 //! that nobody polls, and a signature ages. After [`LONGEST_WAIT`] the SDK is told to come again.
 
 use std::fmt;
@@ -132,7 +132,12 @@ impl Sender {
         }
         let options = CallOptions::current();
         let skips = options.skips();
-        let operation = Operation::new(self.seen.invocation_id.clone(), scope.clone(), self.hooks.governor(), self.hooks.given.observe_only);
+        let operation = Operation::new(
+            self.seen.invocation_id.clone(),
+            scope.clone(),
+            self.hooks.governor(),
+            self.hooks.given.observe_only,
+        );
         let call = options.apply(operation.governor().call(&scope));
         if skips || (self.hooks.given.observe_only && call.is_governed()) {
             operation.ready(None, None);
@@ -227,7 +232,8 @@ impl Sender {
         let status = response.status();
         let answer = Answer::Response { status, headers: headers.clone(), body: body.unwrap_or_default() };
         let classification = operation.classify(named.facts(status.as_u16(), &headers));
-        let unnamed = steered && gated && named.code.is_none();
+        // Without a code, and with a status that says nothing, the typed error may still know.
+        let unnamed = steered && gated && named.code.is_none() && classification.class == Class::Fatal;
         let verdict = operation.failed((!unnamed).then(|| classification.clone()), named.bare_code(), answer);
         let known = is_known(status.as_u16(), named.bare_code());
         self.keep(&operation, verdict, known, gated);
@@ -314,6 +320,3 @@ impl fmt::Display for StillWaiting {
 }
 
 impl std::error::Error for StillWaiting {}
-
-#[cfg(test)]
-mod tests;

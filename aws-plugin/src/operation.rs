@@ -1,13 +1,12 @@
 //! One operation's state, shared by the gate and the observer.
 //!
 //! The SDK runs the loop; this remembers where it stands: which attempt was admitted, whether it was sent, how it ended,
-//! and the last answer, for a replay. An operation that passed the gate is ended by a [`Guard`] in its config bag; one
+//! and the last answer, for a replay. An operation that passed the gate is ended by a [`Handle`](crate::handle::Handle) in its config bag; one
 //! that only the observer knows is ended when the last owner lets go of it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use cloud_governor::{Attempt, Call, Classification, Facts, Governor, Outcome, Scope, Transport, Verdict};
 
 use crate::registry::REGISTRY;
@@ -41,6 +40,8 @@ struct State {
     skew_mended: bool,
     /// Its identity could not carry the state, or was dropped on the way: the registry keeps it between attempts.
     loose: bool,
+    /// The body of the success did not come whole.
+    cut_short: bool,
     /// The caller's operation is over; a body may still be read.
     over: bool,
 }
@@ -61,7 +62,10 @@ enum Phase {
     /// The outcome is known.
     Settled(Verdict),
     /// The next attempt gets the last answer again.
-    Stopping,
+    Stopping {
+        /// It has got it.
+        replayed: bool,
+    },
 }
 
 /// What the gate does with the next attempt.
@@ -93,6 +97,7 @@ impl Operation {
             code: None,
             skew_mended: false,
             loose: false,
+            cut_short: false,
             over: false,
         };
         Arc::new(Operation { key, scope, governor, observed, state: Mutex::new(state) })
@@ -121,6 +126,7 @@ impl Operation {
         let mut state = self.lock();
         state.call = call;
         state.phase = Phase::Ready(attempt.map(Arc::new));
+        state.cut_short = false;
     }
 
     /// The call goes on waiting at the next attempt.
@@ -132,7 +138,7 @@ impl Operation {
     pub(crate) fn refused(&self, call: Call) {
         let mut state = self.lock();
         state.call = Some(call);
-        state.phase = Phase::Stopping;
+        state.phase = Phase::Stopping { replayed: false };
     }
 
     /// Whether an attempt was admitted that the HTTP client has not seen. S3 Express drops identities on the way.
@@ -158,7 +164,7 @@ impl Operation {
                 Some(call) => return Next::Admit(call),
                 None => Verdict::Done,
             },
-            Phase::Ready(None) | Phase::Sent(None) | Phase::Answered(None) | Phase::Stopping => Verdict::Done,
+            Phase::Ready(None) | Phase::Sent(None) | Phase::Answered(None) | Phase::Stopping { .. } => Verdict::Done,
         };
         state.loose = false;
         match (verdict, state.call.take()) {
@@ -168,7 +174,7 @@ impl Operation {
             }
             (_, call) => {
                 state.call = call;
-                state.phase = Phase::Stopping;
+                state.phase = Phase::Stopping { replayed: false };
                 Next::Stop
             }
         }
@@ -176,7 +182,7 @@ impl Operation {
 
     /// The next attempt of an operation that is only observed, as a call of its own: the SDK decides.
     pub(crate) fn observe_next(&self) -> Call {
-        self.lock().finish();
+        self.finish(&mut self.lock());
         self.governor.call(&self.scope)
     }
 
@@ -199,8 +205,8 @@ impl Operation {
                 state.phase = Phase::Sent(attempt.clone());
                 Step::Send(attempt)
             }
-            Phase::Stopping => {
-                state.phase = Phase::Stopping;
+            Phase::Stopping { .. } => {
+                state.phase = Phase::Stopping { replayed: true };
                 Step::Replay(state.answer.clone().unwrap_or_else(Answer::dropped))
             }
             other => {
@@ -259,21 +265,13 @@ impl Operation {
         }
     }
 
-    /// The body of a success did not come whole. Nothing is settled while the SDK may still be reading it: a stream that
-    /// the caller reads is over by then.
+    /// The body of a success did not come whole. A stream that the caller reads comes after the operation, which was a
+    /// success then.
     pub(crate) fn cut_short(&self, answer: Answer) {
         let mut state = self.lock();
-        if matches!(state.phase, Phase::Answered(_)) {
+        if !state.over && matches!(state.phase, Phase::Answered(_)) {
             state.answer = Some(answer);
-        }
-    }
-
-    /// What a failed body of an operation without a gate comes to: nothing else will tell.
-    pub(crate) fn settle_cut_short(&self) {
-        let mut state = self.lock();
-        if let Phase::Answered(Some(attempt)) = &state.phase {
-            let verdict = attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)));
-            state.phase = Phase::Settled(verdict);
+            state.cut_short = true;
         }
     }
 
@@ -316,7 +314,7 @@ impl Operation {
     // ===== the end =====
 
     /// The SDK is done with the operation, or its caller dropped it.
-    fn end(self: &Arc<Self>) {
+    pub(crate) fn end(self: &Arc<Self>) {
         let mut state = self.lock();
         state.over = true;
         let keeps = match &state.phase {
@@ -326,6 +324,7 @@ impl Operation {
                 attempt.release_slot();
                 true
             }
+            Phase::Stopping { replayed: false } => state.loose || self.scope.service() == "s3",
             Phase::Settled(Verdict::Retry { .. }) => state.loose,
             _ => false,
         };
@@ -336,7 +335,23 @@ impl Operation {
             REGISTRY.park(Arc::clone(self));
             return;
         }
-        state.finish();
+        self.finish(&mut state);
+    }
+
+    /// Lets go of everything: an open success is one, unless its body broke; a retry that never came was given up; the
+    /// rest was cancelled.
+    fn finish(&self, state: &mut State) {
+        let verdict = match std::mem::replace(&mut state.phase, Phase::Stopping { replayed: true }) {
+            Phase::Answered(Some(attempt)) if state.cut_short => {
+                attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)))
+            }
+            Phase::Answered(Some(attempt)) => attempt.finish(Outcome::Success),
+            Phase::Settled(verdict) => verdict,
+            _ => return,
+        };
+        if let (Verdict::Retry { .. }, Some(call)) = (verdict, &mut state.call) {
+            call.give_up();
+        }
     }
 }
 
@@ -348,26 +363,11 @@ impl State {
     fn is_skewed(&self) -> bool {
         self.code.as_deref().is_some_and(|code| CLOCK_SKEW_CODES.contains(&code))
     }
-
-    /// Lets go of everything: an open success is one, a retry that never came was given up, the rest was cancelled.
-    fn finish(&mut self) {
-        match std::mem::replace(&mut self.phase, Phase::Stopping) {
-            Phase::Answered(Some(attempt)) => {
-                attempt.finish(Outcome::Success);
-            }
-            Phase::Settled(Verdict::Retry { .. }) => {
-                if let Some(call) = &mut self.call {
-                    call.give_up();
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).finish();
+        self.finish(&mut self.lock());
         if let Some(key) = &self.key {
             REGISTRY.forget(key);
         }
@@ -381,32 +381,5 @@ impl fmt::Debug for Operation {
     }
 }
 
-// ===== in the config bag =====
-
-/// Ends an operation when it goes.
-#[derive(Debug)]
-struct Guard(Arc<Operation>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
-/// What the config bag holds: the operation lives as long as the bag does.
-#[derive(Debug, Clone)]
-pub(crate) struct Handle(Arc<Guard>);
-
-impl Handle {
-    pub(crate) fn new(operation: Arc<Operation>) -> Self {
-        Handle(Arc::new(Guard(operation)))
-    }
-
-    pub(crate) fn operation(&self) -> &Arc<Operation> {
-        &self.0.0
-    }
-}
-
-impl Storable for Handle {
-    type Storer = StoreReplace<Self>;
-}
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Where the observer finds the operation that a request belongs to: by invocation id, process-wide.
 //!
-//! Running operations are held weakly: their config bag owns them. Operations that no config bag can own (unsigned ones,
-//! S3 Express) are parked here between attempts, for a while, and not without bound.
+//! Running operations are held weakly: their config bag owns them. Operations that no config bag can own (S3
+//! Express, credentials of an operation's own) are parked here between attempts, for a while, and not without bound.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -83,11 +83,6 @@ impl Registry {
         if entries.running.get(key).is_some_and(|operation| operation.strong_count() == 0) {
             entries.running.remove(key);
         }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn knows(&self, key: &str) -> bool {
-        self.lock().running.contains_key(key)
     }
 }
 

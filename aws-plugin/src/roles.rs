@@ -91,10 +91,7 @@ impl AssumedRole {
     /// `home`'s credentials; hook `home` first, or those calls are not governed.
     pub fn config(&self, home: &SdkConfig, options: AwsOptions) -> SdkConfig {
         let provider = RoleProvider { client: aws_sdk_sts::Client::new(home), role: self.clone() };
-        let config = home
-            .to_builder()
-            .credentials_provider(SharedCredentialsProvider::new(provider))
-            .build();
+        let config = home.to_builder().credentials_provider(SharedCredentialsProvider::new(provider)).build();
         let cache = IdentityCache::lazy().load_timeout(LOAD_TIMEOUT).build();
         options.account(&self.account).install_over(&config, Some(cache))
     }
@@ -140,7 +137,8 @@ impl RoleProvider {
             .send()
             .await
             .map_err(CredentialsError::provider_error)?;
-        let keys = assumed.credentials.ok_or_else(|| CredentialsError::unhandled("AssumeRole returned no credentials"))?;
+        let keys =
+            assumed.credentials.ok_or_else(|| CredentialsError::unhandled("AssumeRole returned no credentials"))?;
         let expiry = SystemTime::try_from(keys.expiration)
             .map_err(|_| CredentialsError::unhandled("AssumeRole returned an expiry that is no time"))?;
         let mut credentials = Credentials::builder()

@@ -169,9 +169,7 @@ fn in_body(headers: &Headers, body: &[u8]) -> Named {
 
 fn in_json(body: &[u8]) -> Named {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_slice(body) else { return Named::default() };
-    let text = |names: &[&str]| {
-        names.iter().find_map(|name| fields.get(*name)?.as_str()).map(str::to_owned)
-    };
+    let text = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)?.as_str()).map(str::to_owned);
     Named { code: text(&["__type", "code", "Code"]), message: text(&["message", "Message", "errorMessage"]) }
 }
 

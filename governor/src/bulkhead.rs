@@ -47,9 +47,9 @@ impl Bulkhead {
     /// Takes a slot if there is one and nobody present stands before `place`; otherwise `place` is in line and
     /// `waker` is called when it is worth asking again.
     pub(crate) fn ask(self: &Arc<Self>, place: Place, now: Timestamp, waker: &Waker) -> Option<Slot> {
-        let (slot, next) = {
+        let (slot, next, spent) = {
             let mut state = self.state.lock();
-            if state.has_room() && state.waiters.is_turn(place, now) {
+            let (slot, next) = if state.has_room() && state.waiters.is_turn(place, now) {
                 state.waiters.remove(place);
                 state.in_use += 1;
                 // More than one slot may have come free before the first in line asked.
@@ -64,29 +64,32 @@ impl Bulkhead {
                 };
                 state.waiters.put(place, waiter);
                 (None, None)
-            }
+            };
+            (slot, next, state.waiters.take_spent())
         };
+        drop(spent);
         wake(next);
         slot
     }
 
     /// `place` no longer waits.
     pub(crate) fn leave(&self, place: Place) {
-        let next = {
+        let (next, spent) = {
             let mut state = self.state.lock();
-            state.waiters.remove(place).and_then(|_| state.first_if_room())
+            let next = state.waiters.remove(place).and_then(|_| state.first_if_room());
+            (next, state.waiters.take_spent())
         };
+        drop(spent);
         wake(next);
     }
 
-    /// A new cap. What is in flight above it stays in flight.
-    pub(crate) fn resize(&self, cap: NonZeroUsize) {
-        let next = {
-            let mut state = self.state.lock();
-            state.cap = cap.get();
-            state.first_if_room()
-        };
-        wake(next);
+    /// A new cap. What is in flight above it stays in flight. Whom to wake is the caller's to do, once it holds no
+    /// lock either.
+    #[must_use]
+    pub(crate) fn resize(&self, cap: NonZeroUsize) -> Option<Waker> {
+        let mut state = self.state.lock();
+        state.cap = cap.get();
+        state.first_if_room()
     }
 
     /// Makes everyone ask again.

@@ -197,7 +197,7 @@ impl<C> Resilience<C> {
                     _ => return Err(last_or(last, timed_out(&attempt))),
                 }
             };
-            match self.settle(&governor, &attempt, result) {
+            match self.settle(&governor, attempt, result) {
                 Settled::Return(result) => return result,
                 Settled::Again(error) => last = Some(error),
             }
@@ -231,7 +231,7 @@ impl<C> Resilience<C> {
             let (resilience, judge) = (self.clone(), governor.clone());
             let work = on_blocking_thread(move || {
                 let result = operation();
-                (resilience.settle(&judge, &attempt, result), operation)
+                (resilience.settle(&judge, attempt, result), operation)
             });
             match within(&**governor.clock(), timeout, work).await {
                 Some((Settled::Return(result), _)) => return result,
@@ -239,7 +239,11 @@ impl<C> Resilience<C> {
                     last = Some(error);
                     operation = returned;
                 }
-                None => return Err(last_or(last, refusal)),
+                None => {
+                    // The work settles its attempt when it ends, and that is then the call's end.
+                    call.stop_retrying();
+                    return Err(last_or(last, refusal));
+                }
             }
         }
     }
@@ -262,21 +266,21 @@ impl<C> Resilience<C> {
                 Ok(attempt) => attempt,
                 Err(refusal) => return Err(last_or(last, refusal)),
             };
-            match self.settle(&governor, &attempt, operation()) {
+            match self.settle(&governor, attempt, operation()) {
                 Settled::Return(result) => return result,
                 Settled::Again(error) => last = Some(error),
             }
         }
     }
 
-    pub(crate) fn classify<E>(&self, governor: &Governor, scope: &Scope, error: &E) -> Classification
+    pub(crate) fn classify<E>(&self, governor: &Governor, scope: &Scope, error: &E) -> Option<Classification>
     where
         C: ClassifyError<E>,
     {
         self.classifier.classify(governor, scope, error)
     }
 
-    fn settle<T, E>(&self, governor: &Governor, attempt: &Attempt, result: Result<T, E>) -> Settled<T, E>
+    fn settle<T, E>(&self, governor: &Governor, attempt: Attempt, result: Result<T, E>) -> Settled<T, E>
     where
         C: ClassifyError<E>,
     {
@@ -286,7 +290,10 @@ impl<C> Resilience<C> {
                 Settled::Return(Ok(value))
             }
             Err(error) => {
-                let meaning = self.classify(governor, attempt.scope(), &error);
+                // What says nothing of the service is as good as a cancelled attempt.
+                let Some(meaning) = self.classify(governor, attempt.scope(), &error) else {
+                    return Settled::Return(Err(Error::Call(error)));
+                };
                 match attempt.finish(Outcome::Failure(meaning)) {
                     Verdict::Retry { .. } => Settled::Again(error),
                     Verdict::Done | Verdict::GiveUp(_) => Settled::Return(Err(Error::Call(error))),
@@ -346,8 +353,9 @@ async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send +
 
 /// Says what a by-hand call's error means.
 pub trait ClassifyError<E> {
-    /// What `error` means in `scope`.
-    fn classify(&self, governor: &Governor, scope: &Scope, error: &E) -> Classification;
+    /// What `error` means in `scope`; `None` if it says nothing of the service, as the refusal of another governed call
+    /// inside this one.
+    fn classify(&self, governor: &Governor, scope: &Scope, error: &E) -> Option<Classification>;
 }
 
 /// By the facts in the error's source chain and the governor's rules.
@@ -355,8 +363,11 @@ pub trait ClassifyError<E> {
 pub struct BySource;
 
 impl<E: std::error::Error + 'static> ClassifyError<E> for BySource {
-    fn classify(&self, governor: &Governor, scope: &Scope, error: &E) -> Classification {
-        governor.rules(scope.provider()).classify_error(scope, error)
+    fn classify(&self, governor: &Governor, scope: &Scope, error: &E) -> Option<Classification> {
+        match Refusal::find(error) {
+            Some(_) => None,
+            None => Some(governor.rules(scope.provider()).classify_error(scope, error)),
+        }
     }
 }
 
@@ -365,8 +376,8 @@ impl<E: std::error::Error + 'static> ClassifyError<E> for BySource {
 pub struct ByFacts;
 
 impl<E: Classify> ClassifyError<E> for ByFacts {
-    fn classify(&self, governor: &Governor, scope: &Scope, error: &E) -> Classification {
-        error.classify(&governor.rules(scope.provider()), scope)
+    fn classify(&self, governor: &Governor, scope: &Scope, error: &E) -> Option<Classification> {
+        Some(error.classify(&governor.rules(scope.provider()), scope))
     }
 }
 
@@ -375,8 +386,8 @@ impl<E: Classify> ClassifyError<E> for ByFacts {
 pub struct ByClosure<F>(F);
 
 impl<E, F: Fn(&E) -> Classification> ClassifyError<E> for ByClosure<F> {
-    fn classify(&self, _: &Governor, _: &Scope, error: &E) -> Classification {
-        (self.0)(error)
+    fn classify(&self, _: &Governor, _: &Scope, error: &E) -> Option<Classification> {
+        Some((self.0)(error))
     }
 }
 

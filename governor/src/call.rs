@@ -136,7 +136,8 @@ struct State {
     priority: Priority,
     idempotent: Option<bool>,
     takes_slot: bool,
-    began: bool,
+    /// In every line, from its first admission on.
+    place: Option<Place>,
     deadline: Option<Timestamp>,
     attempts: u32,
     backoff: Option<Backoff>,
@@ -157,6 +158,17 @@ struct Current {
     slot: Option<Slot>,
     pass: Option<Pass>,
     acquire: Option<Acquire>,
+    /// What the budget paid for it: spent once it is known to have been sent.
+    charge: Option<Charge>,
+}
+
+impl Current {
+    /// It was sent, so what the budget paid is gone.
+    fn spend(&mut self) {
+        if let Some(charge) = self.charge.take() {
+            charge.spend();
+        }
+    }
 }
 
 impl Call {
@@ -171,7 +183,7 @@ impl Call {
             priority: Priority::Normal,
             idempotent: None,
             takes_slot: true,
-            began: false,
+            place: None,
             attempts: 0,
             backoff: None,
             not_before: Timestamp::ZERO,
@@ -288,8 +300,21 @@ impl Call {
         }
     }
 
+    /// What is still under way is not retried, whatever comes of it: nobody waits for it any more.
+    pub(crate) fn stop_retrying(&self) {
+        self.core.state.lock().policy.max_retries = 0;
+    }
+
     fn admission(&self) -> Admission {
         Admission { core: Arc::clone(&self.core), waiting: None }
+    }
+}
+
+impl Drop for Call {
+    /// A settled attempt may outlive its call; what was charged for a retry that will not happen does not.
+    fn drop(&mut self) {
+        let charge = self.core.state.lock().charge.take();
+        drop(charge);
     }
 }
 
@@ -402,7 +427,7 @@ impl Waiting {
                 return Err(Reason::Circuit(refused));
             }
             return match self.deadline {
-                Some(deadline) if deadline < self.not_before => Err(Reason::Late(Some(self.not_before))),
+                Some(deadline) if deadline <= self.not_before => Err(Reason::Late(Some(self.not_before))),
                 _ => Ok(Look::Wait(self.not_before)),
             };
         }
@@ -452,17 +477,19 @@ enum Reason {
 
 impl Core {
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting, Refusal> {
-        self.settle_unreported(now);
+        let unreported = self.settle_unreported(now);
         let mut state = self.state.lock();
         if let Some((_, verdict)) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
-            return Err(self.ended(verdict));
+            return Err(self.ended(verdict, unreported));
         }
-        if !std::mem::replace(&mut state.began, true) {
+        if state.place.is_none() {
             self.recorder.count(|counters| &counters.operations);
         }
-        let place = Place::next(state.priority);
+        // A retry comes before calls that began later: it has waited its turn already.
+        let priority = state.priority;
+        let place = *state.place.get_or_insert_with(|| Place::next(priority));
         let timeout = state.policy.attempt_timeout;
         Ok(Waiting {
             acquire: Acquire::new(self.leaf.buckets(), 1.0, place, state.deadline),
@@ -477,15 +504,17 @@ impl Core {
     }
 
     /// An attempt that never reported failed in passing; what it held goes back before the next asks for the same.
-    fn settle_unreported(&self, now: Timestamp) {
+    /// Says whether there was one.
+    fn settle_unreported(&self, now: Timestamp) -> bool {
         let unreported = self.state.lock().current.as_ref().map(|current| current.number);
         if let Some(number) = unreported {
             self.settle(number, now, &Outcome::Failure(Classification::transient()));
         }
+        unreported.is_some()
     }
 
     /// The refusal of a call that asks for more after its end.
-    fn ended(&self, verdict: Verdict) -> Refusal {
+    fn ended(&self, verdict: Verdict, unreported: bool) -> Refusal {
         let (kind, reason) = match verdict {
             Verdict::GiveUp(GiveUp::DeadlineExceeded) => {
                 (RefusalKind::DeadlineExceeded, "the deadline leaves no time to retry")
@@ -496,28 +525,26 @@ impl Core {
             Verdict::GiveUp(GiveUp::CircuitOpen | GiveUp::ProbeFailed) => {
                 (RefusalKind::CircuitOpen, "the circuit breaker is open")
             }
-            Verdict::GiveUp(_) => {
-                (RefusalKind::AttemptTimedOut, "no attempt was answered, and the last allowed one was made")
+            Verdict::GiveUp(_) if unreported => {
+                (RefusalKind::AttemptTimedOut, "the last attempt it may have was not answered")
             }
-            Verdict::Done | Verdict::Retry { .. } => (RefusalKind::CallEnded, "the call has had its answer"),
+            _ => (RefusalKind::CallEnded, "the call has ended"),
         };
         Refusal::new(kind, self.scope.clone(), reason, None)
     }
 
     fn admitted(self: &Arc<Self>, now: Timestamp, slot: Option<Slot>, waiting: Waiting) -> Attempt {
         let Waiting { acquire, pass, since, .. } = waiting;
-        let (number, charge) = {
+        let number = {
             let mut state = self.state.lock();
             state.attempts = state.attempts.saturating_add(1);
             let number = state.attempts;
             state.last_pass = pass;
             let acquire = Some(acquire).filter(|_| self.governed);
-            state.current = Some(Current { number, sent_at: now, slot, pass, acquire });
-            (number, state.charge.take())
+            let charge = state.charge.take();
+            state.current = Some(Current { number, sent_at: now, slot, pass, acquire, charge });
+            number
         };
-        if let Some(charge) = charge {
-            charge.spend();
-        }
         if let Some(since) = since {
             self.recorder.waited(now.since(since));
         }
@@ -554,14 +581,15 @@ impl Core {
                 None,
             ),
         };
-        let (charge, attempts, pass) = {
+        let (charge, failed, attempts, pass) = {
             let mut state = self.state.lock();
             let number = state.attempts;
-            state.verdict = Some((number, Verdict::GiveUp(give_up)));
-            (state.charge.take(), number, state.last_pass)
+            let failed = state.verdict.replace((number, Verdict::GiveUp(give_up))).is_some();
+            (state.charge.take(), failed, number, state.last_pass)
         };
         drop(charge);
-        if attempts == 0 {
+        // An attempt that was cancelled says nothing about the service.
+        if !failed {
             self.recorder.count(|counters| &counters.rejected);
             if kind == RefusalKind::CircuitOpen {
                 events::circuit_rejected(&self.scope, retry_after);
@@ -601,10 +629,20 @@ impl Attempt {
     }
 
     /// Nothing was sent: gives the token back besides the slot and the probe, and takes the attempt out of the count.
+    /// A retry that the budget paid for is still to be made, and still paid.
     pub fn unsent(self) {
-        let current = self.core.take_current(self.number);
-        if let Some(acquire) = current.as_ref().and_then(|current| current.acquire.as_ref()) {
+        let Some(mut current) = self.core.take_current(self.number) else { return };
+        if let Some(acquire) = &current.acquire {
             acquire.give_back(self.core.clock.now());
+        }
+        {
+            let mut state = self.core.state.lock();
+            state.attempts = state.attempts.saturating_sub(1);
+            state.charge = current.charge.take();
+        }
+        self.core.recorder.uncount(|counters| &counters.calls);
+        if self.number > 1 {
+            self.core.recorder.uncount(|counters| &counters.retries);
         }
         self.core.cancelled(current);
     }
@@ -627,8 +665,9 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let current = self.core.take_current(self.number);
-        self.core.cancelled(current);
+        if let Some(current) = self.core.take_current(self.number) {
+            self.core.cancelled(current);
+        }
     }
 }
 
@@ -643,8 +682,9 @@ impl Core {
         state.current.take_if(|current| current.number == number)
     }
 
-    fn cancelled(&self, current: Option<Current>) {
-        if let Some(pass) = current.and_then(|current| current.pass) {
+    fn cancelled(&self, mut current: Current) {
+        current.spend();
+        if let Some(pass) = current.pass {
             self.leaf.breaker().release(pass);
         }
     }
@@ -655,6 +695,7 @@ impl Core {
             let known = self.state.lock().verdict;
             return known.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict);
         };
+        current.spend();
         drop(current.slot.take());
         let verdict = match outcome {
             _ if !self.governed => {
@@ -725,6 +766,10 @@ impl Core {
                 let previous = {
                     let mut state = self.state.lock();
                     state.not_before = now + delay;
+                    if failure.class == Class::Locked {
+                        // Should the call end here, it ends with a lock, which counts for no breaker.
+                        state.last_pass = None;
+                    }
                     std::mem::replace(&mut state.charge, charge)
                 };
                 drop(previous);
@@ -765,7 +810,7 @@ impl Core {
         let (base, cap, jitter) = (state.policy.base_delay, state.policy.max_backoff, state.policy.jitter);
         let backoff = state.backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf.fork_rng()));
         let delay = backoff.next(failure.retry_after);
-        if state.deadline.is_some_and(|deadline| deadline < now + delay) {
+        if state.deadline.is_some_and(|deadline| deadline <= now + delay) {
             return Err(GiveUp::DeadlineExceeded);
         }
         let pays = state.policy.use_budget && (failure.pays_budget || current.number > FREE_RETRIES);

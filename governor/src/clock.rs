@@ -10,9 +10,9 @@ use std::ops::Add;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A monotone point in time: nanoseconds since its clock's origin.
 ///
@@ -76,7 +76,8 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 
 /// The system's monotone clock, read through Tokio so that a runtime with a paused clock is obeyed.
 ///
-/// Its async sleeps need a Tokio runtime with time enabled, as all the cloud SDKs do.
+/// Its async sleeps are the runtime's timers, whose time driver has to be enabled, as the cloud SDKs want it too. On an
+/// executor that is not Tokio's, each sleep takes a thread while it lasts.
 #[derive(Debug, Clone)]
 pub struct SystemClock {
     origin: tokio::time::Instant,
@@ -108,7 +109,10 @@ impl Clock for SystemClock {
     }
 
     fn sleep_until(&self, until: Timestamp) -> Sleep {
-        Box::pin(tokio::time::sleep_until(self.instant(until)))
+        match tokio::runtime::Handle::try_current() {
+            Ok(_) => Box::pin(tokio::time::sleep_until(self.instant(until))),
+            Err(_) => Box::pin(ThreadSleep::new(self.instant(until).into_std())),
+        }
     }
 
     fn park_until(&self, until: Timestamp) {
@@ -117,6 +121,83 @@ impl Clock for SystemClock {
             std::thread::park_timeout(wait);
         }
     }
+}
+
+/// A sleep without a runtime: a thread of its own wakes it, and ends when it is dropped.
+struct ThreadSleep {
+    until: Instant,
+    sleeper: Option<Arc<Sleeping>>,
+}
+
+struct Sleeping {
+    waker: Mutex<Option<Waker>>,
+    thread: OnceLock<Thread>,
+}
+
+impl ThreadSleep {
+    fn new(until: Instant) -> Self {
+        ThreadSleep { until, sleeper: None }
+    }
+}
+
+impl Future for ThreadSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if Instant::now() >= self.until {
+            return Poll::Ready(());
+        }
+        let waker = Some(cx.waker().clone());
+        match &self.sleeper {
+            Some(sleeping) => *lock(&sleeping.waker) = waker,
+            None => {
+                let sleeping = Arc::new(Sleeping { waker: Mutex::new(waker), thread: OnceLock::new() });
+                let until = self.until;
+                let shared = Arc::clone(&sleeping);
+                let spawned =
+                    std::thread::Builder::new().name("governor-sleep".into()).spawn(move || shared.run(until));
+                match spawned {
+                    Ok(handle) => drop(sleeping.thread.set(handle.thread().clone())),
+                    // No thread to be had: keep asking, which is slow but ends.
+                    Err(_) => cx.waker().wake_by_ref(),
+                }
+                self.sleeper = Some(sleeping);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Sleeping {
+    fn run(&self, until: Instant) {
+        // No waker: the sleep was dropped.
+        while lock(&self.waker).is_some() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::park_timeout(left);
+        }
+        let waker = lock(&self.waker).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for ThreadSleep {
+    fn drop(&mut self) {
+        if let Some(sleeping) = &self.sleeper {
+            *lock(&sleeping.waker) = None;
+            if let Some(thread) = sleeping.thread.get() {
+                thread.unpark();
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A clock that stands still until told to move, for tests of code that is governed.
@@ -198,8 +279,20 @@ impl FakeClock {
         state.sleepers.len() + state.parked.len()
     }
 
+    /// Forgets a sleeper. Its waker is dropped without the lock: it may be all that keeps a task, whose own sleeps are
+    /// then dropped too.
+    fn remove(&self, id: Option<u64>) {
+        let Some(id) = id else { return };
+        let removed = {
+            let mut state = self.lock();
+            let index = state.sleepers.iter().position(|sleeper| sleeper.id == id);
+            index.map(|index| state.sleepers.swap_remove(index))
+        };
+        drop(removed);
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, FakeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -244,9 +337,8 @@ impl Future for FakeSleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let clock = self.clock.clone();
+        clock.remove(self.id.take());
         let mut state = clock.lock();
-        let id = self.id.take();
-        state.sleepers.retain(|sleeper| Some(sleeper.id) != id);
         if state.now >= self.until {
             return Poll::Ready(());
         }
@@ -260,8 +352,6 @@ impl Future for FakeSleep {
 
 impl Drop for FakeSleep {
     fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.clock.lock().sleepers.retain(|sleeper| sleeper.id != id);
-        }
+        self.clock.remove(self.id.take());
     }
 }

@@ -73,7 +73,7 @@ pub enum RefusalKind {
     RetryBudgetExhausted,
     /// Every attempt ran into its attempt timeout, so there is no answer to give back.
     AttemptTimedOut,
-    /// The call has had its answer, and was asked to be sent again.
+    /// The call had ended, and was asked to be sent again.
     CallEnded,
     /// A blocking call was made on a thread of an async runtime, which it would have stalled.
     RuntimeThread,

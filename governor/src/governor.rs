@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::breaker::{Breaker, BreakerState};
@@ -170,6 +171,8 @@ struct Registry {
     sweep_at: usize,
     /// Counts of leaves that were forgotten.
     retired: Totals,
+    /// Counters of leaves that were forgotten with calls under way, which still count there.
+    retiring: Vec<Arc<Counters>>,
 }
 
 /// Builds a [`Governor`] of its own, apart from the process-wide one.
@@ -228,7 +231,7 @@ impl Governor {
 
     /// A provider's settings.
     pub fn settings(&self, provider: &str) -> Arc<ProviderSettings> {
-        self.provider(&provider.to_ascii_lowercase()).settings()
+        self.read().config.provider(provider)
     }
 
     /// What a failed attempt in `scope` means, by the provider's rules.
@@ -238,7 +241,11 @@ impl Governor {
 
     /// The rules of a provider: the config's own first, then the built-in ones.
     pub fn rules(&self, provider: &str) -> Rules {
-        self.provider(&provider.to_ascii_lowercase()).rules()
+        let registry = self.read();
+        match registry.providers.get(&*provider.to_ascii_lowercase()) {
+            Some(known) => known.rules(),
+            None => Rules::from_iter(registry.config.provider(provider).rules.iter().cloned()),
+        }
     }
 
     /// The clock that everything here goes by.
@@ -250,15 +257,20 @@ impl Governor {
     /// breakers, budget and held slots. Of one that changed, what was learned is kept within the new limits.
     pub fn reconfigure(&self, config: Config) {
         let now = self.shared.clock.now();
-        self.write().reconfigure(config, now);
+        let wakers = self.write().reconfigure(config, now);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Forgets what was learned (rates, pauses, circuits, spent budget) and keeps settings, counts and held slots.
     pub fn reset(&self) {
         let now = self.shared.clock.now();
-        let registry = self.write();
-        registry.providers.values().for_each(|provider| provider.budget.reset());
-        for leaf in registry.leaves.values() {
+        let leaves: Vec<Arc<Leaf>> = {
+            let registry = self.read();
+            registry.providers.values().for_each(|provider| provider.budget.reset());
+            registry.leaves.values().map(Arc::clone).collect()
+        };
+        // Not under the lock: this wakes those in line.
+        for leaf in leaves {
             leaf.breaker.reset();
             leaf.bucket.reset(now);
         }
@@ -269,7 +281,7 @@ impl Governor {
         let now = self.shared.clock.now();
         let registry = self.read();
         let scopes = registry.leaves.iter().map(|(scope, leaf)| (scope.clone(), totals_of(&leaf.counters))).collect();
-        Summary::new(scopes, registry.retired, registry.slowed(now, |_| true))
+        Summary::new(scopes, registry.forgotten(), registry.slowed(now, |_| true))
     }
 
     /// What one run's collector holds, with the present state of the scopes it met.
@@ -387,6 +399,7 @@ impl Registry {
             leaves: HashMap::new(),
             sweep_at: FIRST_SWEEP,
             retired: Totals::default(),
+            retiring: Vec::new(),
         }
     }
 
@@ -464,19 +477,40 @@ impl Registry {
 
     fn forget(&mut self, scope: &Scope) {
         if let Some(leaf) = self.leaves.remove(scope) {
-            add_totals(&mut self.retired, &leaf.counters);
+            self.retiring.push(leaf.counters());
         }
+    }
+
+    /// Counts of leaves that were forgotten, to the present.
+    fn forgotten(&self) -> Totals {
+        let mut totals = self.retired;
+        self.retiring.iter().for_each(|counters| add_totals(&mut totals, counters));
+        totals
+    }
+
+    /// Adds up what no call counts in any more.
+    fn settle_retiring(&mut self) {
+        let retired = &mut self.retired;
+        self.retiring.retain(|counters| {
+            let counting = Arc::strong_count(counters) > 1;
+            if !counting {
+                add_totals(retired, counters);
+            }
+            counting
+        });
     }
 
     /// Bulkheads and providers that no leaf uses any more, as good as new.
     fn drop_unused(&mut self) {
+        self.settle_retiring();
         self.bulkheads.retain(|_, bulkhead| Arc::strong_count(bulkhead) > 1 || bulkhead.in_use() > 0);
         self.providers.retain(|_, provider| Arc::strong_count(provider) > 1 || !provider.budget.is_full());
     }
 
-    fn reconfigure(&mut self, config: Config, now: Timestamp) {
+    /// Says whom to wake once the registry is free again.
+    fn reconfigure(&mut self, config: Config, now: Timestamp) -> Vec<Waker> {
         if config == self.config {
-            return;
+            return Vec::new();
         }
         self.config = config;
         let changed: Vec<Box<str>> = self
@@ -491,16 +525,17 @@ impl Registry {
                 Some(name.clone())
             })
             .collect();
-        for name in changed {
-            self.reconfigure_scopes(&name, now);
-        }
+        changed.iter().flat_map(|name| self.reconfigure_scopes(name, now)).collect()
     }
 
-    fn reconfigure_scopes(&mut self, provider: &str, now: Timestamp) {
-        let Some(settings) = self.providers.get(provider).map(|provider| provider.settings()) else { return };
+    fn reconfigure_scopes(&mut self, provider: &str, now: Timestamp) -> Vec<Waker> {
+        let Some(settings) = self.providers.get(provider).map(|provider| provider.settings()) else {
+            return Vec::new();
+        };
+        let mut wakers = Vec::new();
         for (account, bulkhead) in &self.bulkheads {
             if account.provider() == provider {
-                bulkhead.resize(settings.account_concurrency);
+                wakers.extend(bulkhead.resize(settings.account_concurrency));
             }
         }
         let mut regrouped = Vec::new();
@@ -510,11 +545,13 @@ impl Registry {
                 continue;
             }
             let limits = settings.limits_for(scope.service(), scope.operation());
-            leaf.bucket.reconfigure(limits, settings.throttle.clone(), now);
+            wakers.extend(leaf.bucket.reconfigure(limits, settings.throttle.clone(), now));
             leaf.breaker.reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }
         // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end.
         regrouped.iter().for_each(|scope| self.forget(scope));
+        self.settle_retiring();
+        wakers
     }
 
     fn slowed(&self, now: Timestamp, wanted: impl Fn(&Scope) -> bool) -> Vec<SlowedBucket> {

@@ -1,4 +1,62 @@
-//! One governor for every cloud API call a program makes.
+//! One governor for every cloud API call a program makes: it paces, caps, breaks, budgets and retries them from one
+//! place, so that a program that lists hundreds of accounts loses no call and hammers no service that is down.
+//!
+//! This crate is the engine and knows no SDK. Plugins install it in the hooks of the cloud SDKs; calls to anything
+//! else are wrapped by hand:
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! use cloud_governor::{Config, Scope, call_with_resilience, configure};
+//!
+//! // Once, at start-up. Without it, the built-in defaults hold.
+//! configure(Config::builder().yaml("ratelimit: { github: { max_rps: 5 } }", "inline").build()?);
+//!
+//! let scope = Scope::new("github", "octo-org", "", "rest").with_operation("ListRepos");
+//! let repos = call_with_resilience(&scope, || async { list_repos().await }).await?;
+//! # assert!(repos.is_empty());
+//! # async fn list_repos() -> Result<Vec<String>, std::io::Error> { Ok(Vec::new()) }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # What happens to one call
+//!
+//! ```text
+//!              +--------------------------------- back off, from the start -------------------------------+
+//!              v                                                                                          |
+//! call --> breaker --> deadline --> [backoff] --> pause, token --> slot --> attempt --> classify          |
+//!             |            |                          |                        |           |              |
+//!             |            |                          |                        |           +- success ----|--> result
+//!             +------------+--------- refusal --------+                        |           +- fatal ------|--> own error
+//!                  (nothing sent; the caller's own error                       |           +- throttled --+
+//!                   if an earlier attempt has one)                             |           |  transient --+  (retries, deadline
+//!                                                                              |           |  locked -----+   and budget left)
+//!                                                                              |           +- else give up --> own error
+//!                                                                              +- dropped: everything goes back, no failure
+//! ```
+//!
+//! | step | file | rule, by default |
+//! |---|---|---|
+//! | whom it is charged to | `scope.rs`, `governor.rs` | a bucket and a breaker per account, region and service, per operation where the settings say so; slots per account; a retry budget per provider |
+//! | breaker | `breaker.rs` | five give-ups in a row open it for 30 s, then one probe decides |
+//! | deadline | `call.rs` | 900 s; a wait that cannot end before it is refused at once |
+//! | backoff | `backoff.rs` | decorrelated jitter from 0.5 s to 20 s, never under a Retry-After |
+//! | pause, token | `limiter.rs`, `waiters.rs` | 20 a second; a throttle halves the rate and a Retry-After pauses it; it recovers by a twentieth every five quiet seconds |
+//! | slot | `bulkhead.rs` | 64 attempts of one account in flight |
+//! | what an outcome means | [`classify`] | one table of rules, that users extend |
+//! | retries | `call.rs`, `budget.rs` | 8, of which those beyond the second take from a budget of 500 |
+//! | waiting, for tasks and threads | `drive.rs` | the only code that waits, by the governor's [`Clock`] |
+//! | what one may set | [`config`], `policy.rs` | defaults < YAML < environment < code, then per call |
+//! | what one sees | `stats.rs`, `events.rs` | [`Governor::summary`], [`Governor::messages`], [`Stats`], `tracing` events of target `cloud_governor` |
+//!
+//! [`Call`] and [`Attempt`] are that path for those who write a front end; every front end here drives the same two.
+//! The control parts take the time as an argument and never wait, and take their locks and atomics from `sync.rs`,
+//! which a model checker's can replace.
+//!
+//! # Features
+//!
+//! `tower`: a `Layer` for [tower](https://docs.rs/tower) services. `hyper`, `reqwest`, `tonic`: these crates' errors are known in a source
+//! chain. None is on by default.
 
 mod backoff;
 mod breaker;

@@ -223,13 +223,12 @@ impl Bucket {
         raised
     }
 
-    pub(crate) fn reconfigure(&self, limits: Limits, law: ThrottleSettings, now: Timestamp) {
-        let wakers = {
-            let mut state = self.state.lock();
-            state.tokens.reconfigure(limits, law, now);
-            state.replan(now)
-        };
-        wakers.into_iter().for_each(Waker::wake);
+    /// Puts new limits into force. Whom to wake is the caller's to do, once it holds no lock either.
+    #[must_use]
+    pub(crate) fn reconfigure(&self, limits: Limits, law: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
+        let mut state = self.state.lock();
+        state.tokens.reconfigure(limits, law, now);
+        state.replan(now)
     }
 
     /// Forgets what was learned: full, at the ceiling, not paused.
@@ -281,7 +280,7 @@ impl State {
         for (index, waiter) in self.line.iter_mut().enumerate() {
             waiter.ready_at = self.tokens.ready_at(before, waiter.cost, now);
             before += waiter.cost;
-            if index == 0 || waiter.deadline.is_some_and(|deadline| deadline < waiter.ready_at) {
+            if index == 0 || waiter.deadline.is_some_and(|deadline| deadline <= waiter.ready_at) {
                 waiter.asks_by = waiter.asks_by.min(now);
                 wakers.push(waiter.waker.clone());
             }
@@ -295,7 +294,7 @@ impl State {
         let first = self.line.is_turn(place, now);
         let entry = self.line.remove(place);
         let ready_at = match entry {
-            Some(waiter) if !first => waiter.ready_at,
+            Some(ready_at) if !first => ready_at,
             _ if first => self.tokens.ready_at(0.0, cost, now),
             _ => self.tokens.ready_at(self.line.cost_before(place), cost, now),
         };
@@ -353,18 +352,18 @@ impl Acquire {
 
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
-        let (asked, wakers) = {
+        let (asked, wakers, spent) = {
             let mut states = lock_all(&self.buckets);
             let waits = states
                 .iter_mut()
                 .enumerate()
                 .find_map(|(index, state)| Some((index, state.ask(self.place, self.cost, now)?)));
-            match waits {
+            let (asked, wakers) = match waits {
                 None => {
                     states.iter_mut().for_each(|state| state.tokens.tokens -= self.cost);
                     (Asked::Taken, call_firsts(&mut states, now))
                 }
-                Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline < wait.ready_at) => {
+                Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.ready_at) => {
                     states.iter_mut().for_each(|state| {
                         state.line.remove(self.place);
                     });
@@ -387,8 +386,10 @@ impl Acquire {
                     }
                     (Asked::Wait(wait.asks_at), call_firsts(beyond, now))
                 }
-            }
+            };
+            (asked, wakers, take_spent(&mut states))
         };
+        drop(spent);
         wakers.into_iter().for_each(Waker::wake);
         asked
     }
@@ -406,17 +407,22 @@ impl Acquire {
     }
 
     fn with_all(&self, now: Timestamp, change: impl Fn(&mut State)) {
-        let wakers = {
+        let (wakers, spent) = {
             let mut states = lock_all(&self.buckets);
             states.iter_mut().for_each(|state| change(state));
-            call_firsts(&mut states, now)
+            (call_firsts(&mut states, now), take_spent(&mut states))
         };
+        drop(spent);
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
 fn call_firsts(states: &mut [MutexGuard<'_, State>], now: Timestamp) -> Vec<Waker> {
     states.iter_mut().filter_map(|state| state.line.call_first(now)).collect()
+}
+
+fn take_spent(states: &mut [MutexGuard<'_, State>]) -> Vec<Waker> {
+    states.iter_mut().flat_map(|state| state.line.take_spent()).collect()
 }
 
 /// Locks every bucket, always in the same order, and returns the guards in the caller's order.

@@ -97,7 +97,15 @@ impl Recorder {
     /// The counters of `leaf` in the process (`own`) and in the collectors bound where this is called.
     pub(crate) fn for_leaf(leaf: &Scope, own: Arc<Counters>) -> Self {
         let mut counters = vec![own];
-        BOUND.with_borrow(|bound| counters.extend(bound.iter().map(|stats| stats.counters(leaf))));
+        BOUND.with_borrow(|bound| {
+            for stats in bound {
+                let collected = stats.counters(leaf);
+                // A collector bound twice is still one collector.
+                if counters.iter().all(|known| !Arc::ptr_eq(known, &collected)) {
+                    counters.push(collected);
+                }
+            }
+        });
         Recorder(counters)
     }
 
@@ -107,10 +115,19 @@ impl Recorder {
         }
     }
 
+    /// Takes back what was counted for something that did not happen after all.
+    pub(crate) fn uncount(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
+        for counters in &self.0 {
+            counter(counters).fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn waited(&self, wait: Duration) {
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         for counters in &self.0 {
-            counters.waited_nanos.fetch_add(nanos, Ordering::Relaxed);
+            // Saturating: a clock's end, centuries away, is one step for a fake one. The closure never declines.
+            let add = |waited: u64| Some(waited.saturating_add(nanos));
+            let _ = counters.waited_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         }
     }
 }
@@ -286,7 +303,7 @@ fn message(service: &Scope, totals: &Totals, rate: Option<f64>, circuit_open: bo
     let times = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let parts: Vec<String> = [
         counted(totals.throttled, format!("throttled {}x", totals.throttled)),
-        rate.map(|rate| format!("slowed to {rate:.1} rps")),
+        rate.map(|rate| format!("slowed to {} rps", readable(rate))),
         counted(totals.transient_errors, times(totals.transient_errors, "transient error", "transient errors")),
         counted(totals.retries, times(totals.retries, "retry", "retries")),
         (totals.wait_seconds >= NOTABLE_WAIT_SECONDS)
@@ -300,6 +317,15 @@ fn message(service: &Scope, totals: &Totals, rate: Option<f64>, circuit_open: bo
     .flatten()
     .collect();
     (!parts.is_empty()).then(|| format!("{service}: {}", parts.join(", ")))
+}
+
+/// A rate with one decimal, or with its first two digits where that would say "0.0" or double it.
+fn readable(rate: f64) -> String {
+    if rate >= 1.0 {
+        return format!("{rate:.1}");
+    }
+    let decimals = (1.0 - rate.max(f64::MIN_POSITIVE).log10().floor()) as usize;
+    format!("{rate:.decimals$}").trim_end_matches('0').to_owned()
 }
 
 pub(crate) fn totals_of(counters: &Counters) -> Totals {

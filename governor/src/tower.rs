@@ -1,4 +1,4 @@
-//! A tower [`Layer`](tower_layer::Layer) that governs a service.
+//! A tower [`Layer`] that governs a service.
 //!
 //! Each request is one logical call, each use of the inner service one attempt. The slot is held until the inner
 //! service's response future ends; a body that streams on afterwards is not part of the attempt.
@@ -170,10 +170,11 @@ impl<S, C, R> Shared<S, C, R> {
                 Err(refusal) => return last.unwrap_or(Err(Error::Refused(refusal))),
             };
             let answer = send_once(&governor, &mut inner, request.clone(), attempt.timeout()).await;
-            let verdict = attempt.finish(match &answer {
+            let outcome = match &answer {
                 Some(answer) => self.outcome(&governor, &scope, answer),
-                None => Outcome::Failure(Classification::transient()),
-            });
+                None => Some(Outcome::Failure(Classification::transient())),
+            };
+            let verdict = outcome.map_or(Verdict::Done, |outcome| attempt.finish(outcome));
             match (verdict, answer) {
                 (Verdict::Retry { .. }, Some(answer)) => last = Some(answer.map_err(Error::Call)),
                 (Verdict::Retry { .. }, None) => {}
@@ -183,14 +184,15 @@ impl<S, C, R> Shared<S, C, R> {
         }
     }
 
-    fn outcome<Res, E>(&self, governor: &Governor, scope: &Scope, answer: &Result<Res, E>) -> Outcome
+    /// `None` if the answer says nothing of the service.
+    fn outcome<Res, E>(&self, governor: &Governor, scope: &Scope, answer: &Result<Res, E>) -> Option<Outcome>
     where
         C: ClassifyError<E>,
         R: ClassifyResponse<Res>,
     {
         match answer {
-            Ok(response) => self.responses.classify(response).map_or(Outcome::Success, Outcome::Failure),
-            Err(error) => Outcome::Failure(self.resilience.classify(governor, scope, error)),
+            Ok(response) => Some(self.responses.classify(response).map_or(Outcome::Success, Outcome::Failure)),
+            Err(error) => self.resilience.classify(governor, scope, error).map(Outcome::Failure),
         }
     }
 }

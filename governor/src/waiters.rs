@@ -66,6 +66,9 @@ pub(crate) struct Waiter {
 pub(crate) struct WaitList {
     waiters: BTreeMap<Place, Waiter>,
     total_cost: f64,
+    /// Wakers of entries that are gone. To drop one may drop the task it belongs to, whose own admissions then leave
+    /// this very line: whoever holds the lock takes them out and drops them after it.
+    spent: Vec<Waker>,
 }
 
 impl WaitList {
@@ -81,14 +84,23 @@ impl WaitList {
         self.total_cost += waiter.cost;
         if let Some(replaced) = self.waiters.insert(place, waiter) {
             self.total_cost -= replaced.cost;
+            self.spent.push(replaced.waker);
         }
     }
 
-    pub(crate) fn remove(&mut self, place: Place) -> Option<Waiter> {
+    /// Takes the entry out and says when its turn was to come.
+    pub(crate) fn remove(&mut self, place: Place) -> Option<Timestamp> {
         let waiter = self.waiters.remove(&place)?;
         // Not left to accumulate rounding errors.
         self.total_cost = if self.waiters.is_empty() { 0.0 } else { self.total_cost - waiter.cost };
-        Some(waiter)
+        self.spent.push(waiter.waker);
+        Some(waiter.ready_at)
+    }
+
+    /// The wakers of entries that are gone, to be dropped without the lock.
+    #[must_use]
+    pub(crate) fn take_spent(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.spent)
     }
 
     /// Whether nobody present stands before `place`. Absentees in front lose their entry.

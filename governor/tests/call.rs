@@ -474,3 +474,105 @@ async fn a_front_end_that_stops_after_a_failure_counts_as_giving_up() {
     assert_eq!(governor.summary().totals.gave_up, 1);
     assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Open);
 }
+
+// ===== nothing sent, nothing failed =====
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_was_not_sent_is_not_counted_and_its_retry_is_still_paid() {
+    let governor = governor("ratelimit: { github: { retry_budget: 1 } }");
+    let mut call = governor.call(&scope());
+    for _ in 0..3 {
+        admit(&mut call).await.finish(fails(Class::Transient));
+    }
+    admit(&mut call).await.unsent();
+    let totals = governor.summary().totals;
+    assert_eq!((call.attempts(), totals.calls, totals.retries), (3, 3, 2));
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 0, "the retry is still to be made");
+    let attempt = admit(&mut call).await;
+    assert_eq!(attempt.number(), 4);
+    assert_eq!(attempt.finish(fails(Class::Transient)), Verdict::GiveUp(GiveUp::RetryBudgetExhausted));
+    drop(call);
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 0, "sent, and so spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_charge_does_not_outlive_its_call_in_an_attempt_that_is_kept() {
+    let governor = governor("ratelimit: { github: { retry_budget: 1 } }");
+    let mut call = governor.call(&scope());
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let attempt = admit(&mut call).await;
+        attempt.finish(fails(Class::Transient));
+        kept.push(attempt);
+    }
+    drop(call);
+    assert_eq!((kept.len(), governor.inspect(&scope()).unwrap().retry_budget), (3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_refused_after_a_cancelled_attempt_is_no_failure_of_the_service() {
+    let governor = governor("ratelimit: { github: { max_rps: 0.1, burst: 1, breaker: { failures: 1 } } }");
+    let policy = RetryPolicy::builder().deadline(secs(5.0)).build().unwrap();
+    let mut call = governor.call(&scope()).policy(policy);
+    drop(admit(&mut call).await);
+    assert_eq!(call.admit().await.unwrap_err().kind(), RefusalKind::DeadlineExceeded);
+    let totals = governor.summary().totals;
+    assert_eq!((totals.gave_up, totals.rejected), (0, 1));
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ends_while_it_waits_behind_a_lock_counts_for_no_breaker() {
+    let governor = governor("ratelimit: { github: { breaker: { failures: 1 }, max_rps: 0.1, burst: 1 } }");
+    let policy = RetryPolicy::builder().deadline(secs(5.0)).build().unwrap();
+    let mut call = governor.call(&scope()).policy(policy);
+    assert!(matches!(admit(&mut call).await.finish(fails(Class::Locked)), Verdict::Retry { .. }));
+    assert!(call.admit().await.is_err());
+    let mut stopped = governor.call(&scope());
+    admit(&mut stopped).await.finish(fails(Class::Locked));
+    stopped.give_up();
+    assert_eq!(governor.summary().totals.gave_up, 2);
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backoff_that_ends_exactly_at_the_deadline_is_not_waited_out() {
+    let governor = governor("ratelimit: { github: { base_delay: 2, max_backoff: 2, deadline: 2 } }");
+    let verdict = admit(&mut governor.call(&scope())).await.finish(fails(Class::Transient));
+    assert_eq!(verdict, Verdict::GiveUp(GiveUp::DeadlineExceeded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_brought_forward_to_the_backoffs_end_is_refused_at_once() {
+    let governor = governor("ratelimit: { github: { base_delay: 2, max_backoff: 2 } }");
+    let mut call = governor.call(&scope());
+    admit(&mut call).await.finish(fails(Class::Transient));
+    call.limit_deadline(secs(2.0));
+    let start = Instant::now();
+    let refusal = call.admit().await.unwrap_err();
+    assert_eq!((refusal.kind(), start.elapsed()), (RefusalKind::DeadlineExceeded, Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_of_zero_is_refused_without_sending() {
+    let governor = governor("");
+    let mut call = governor.call(&scope());
+    call.limit_deadline(Duration::ZERO);
+    assert_eq!(call.admit().await.unwrap_err().kind(), RefusalKind::DeadlineExceeded);
+    let totals = governor.summary().totals;
+    assert_eq!((totals.operations, totals.calls, totals.rejected), (1, 0, 1));
+}
+
+/// A Retry-After without end is waited for by nobody: Azure/azure-sdk-for-net#50949 was told 114 hours.
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_without_end_fails_now_or_waits_as_long_as_the_caller_allows() {
+    let governor = governor("");
+    let endless = || Outcome::Failure(Classification::throttled().with_retry_after(Duration::MAX));
+    let verdict = admit(&mut governor.call(&scope())).await.finish(endless());
+    assert_eq!(verdict, Verdict::GiveUp(GiveUp::DeadlineExceeded));
+    assert_eq!(governor.inspect(&scope()).unwrap().paused_for, Some(secs(300.0)));
+    let patient = RetryPolicy::builder().deadline(None).build().unwrap();
+    let mut call = governor.call(&scope()).policy(patient);
+    assert!(matches!(admit(&mut call).await.finish(endless()), Verdict::Retry { delay, .. } if delay == Duration::MAX));
+    assert!(tokio::time::timeout(secs(86_400.0), call.admit()).await.is_err());
+}

@@ -3,11 +3,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use aws_credential_types::Credentials;
 use aws_credential_types::attributes::AccountId;
 use aws_credential_types::credential_feature::AwsCredentialFeature as Feature;
+use aws_smithy_runtime::client::identity::no_auth::NoAuthIdentity;
 use aws_smithy_runtime_api::client::identity::Identity;
 use aws_smithy_runtime_api::client::identity::http::Token;
 use aws_smithy_types::config_bag::{FrozenLayer, Storable, StoreReplace};
 
-use super::{account, can_carry, carrying};
+use super::{account, can_carry, carrying, is_anonymous};
 
 #[derive(Debug, PartialEq)]
 struct Luggage(u8);
@@ -47,10 +48,15 @@ fn credentials_keep_account_expiry_and_features_beside_the_luggage() {
 }
 
 #[test]
-fn a_token_is_rebuilt_and_an_unknown_type_is_handed_back() {
+fn tokens_and_no_auth_are_rebuilt_and_an_unknown_type_is_handed_back() {
     let token = Identity::new(Token::new("t", None), None);
     let rebuilt = carrying(token, |_| ());
     assert_eq!(rebuilt.data::<Token>().map(Token::token), Some("t"));
+    let nobody = carrying(Identity::new(NoAuthIdentity::new(), None), |layer| {
+        layer.store_put(Luggage(2));
+    });
+    assert!(is_anonymous(&nobody));
+    assert_eq!(nobody.property::<FrozenLayer>().and_then(|layer| layer.load::<Luggage>()), Some(&Luggage(2)));
     let odd = Identity::new(Luggage(1), None);
     assert!(!can_carry(&odd));
     let back = carrying(odd, |_| ());

@@ -12,8 +12,7 @@ fn services() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 #[test]
 fn every_service_id_has_the_name_that_botocore_gives_it() {
-    let wrong: Vec<_> =
-        services().filter(|(id, name)| *id != TWICE && service_name(id) != *name).collect();
+    let wrong: Vec<_> = services().filter(|(id, name)| *id != TWICE && service_name(id) != *name).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(services().count(), 445);
     assert!(services().any(|(id, name)| id == TWICE && service_name(id) == name));

@@ -132,17 +132,18 @@ fn a_cbor_error_names_its_type_in_both_kinds_of_map() {
     let expected = named("com.amazonaws.cw#ThrottlingException", "m");
     let mut sized = Vec::new();
     let mut encoder = minicbor::Encoder::new(&mut sized);
-    let written = encoder.map(3).and_then(|e| e.str("extra")?.array(1)?.u8(7)?.str("__type")).and_then(|e| {
-        e.str("com.amazonaws.cw#ThrottlingException")?.str("message")?.str("m")
-    });
+    let written = encoder
+        .map(3)
+        .and_then(|e| e.str("extra")?.array(1)?.u8(7)?.str("__type"))
+        .and_then(|e| e.str("com.amazonaws.cw#ThrottlingException")?.str("message")?.str("m"));
     assert!(written.is_ok());
     assert_eq!(Named::of(&kind, &sized), expected);
     assert_eq!(Named::of(&kind, &sized).bare_code(), Some("ThrottlingException"));
     let mut open = Vec::new();
     let mut encoder = minicbor::Encoder::new(&mut open);
-    let written = encoder.begin_map().and_then(|e| {
-        e.str("message")?.str("m")?.str("__type")?.str("com.amazonaws.cw#ThrottlingException")?.end()
-    });
+    let written = encoder
+        .begin_map()
+        .and_then(|e| e.str("message")?.str("m")?.str("__type")?.str("com.amazonaws.cw#ThrottlingException")?.end());
     assert!(written.is_ok());
     assert_eq!(Named::of(&kind, &open), expected);
 }

@@ -89,7 +89,7 @@ fn a_first_in_line_that_is_never_polled_does_not_hold_the_rest() {
 fn a_lowered_cap_is_paid_off_by_returns() {
     let bulkhead = bulkhead(3);
     let mut slots: Vec<Slot> = (0..3).filter_map(|_| Asker::new().ask(&bulkhead, NOW)).collect();
-    bulkhead.resize(NonZeroUsize::MIN);
+    assert!(bulkhead.resize(NonZeroUsize::MIN).is_none());
     let waiting = Asker::new();
     for _ in 0..2 {
         slots.pop();
@@ -105,6 +105,6 @@ fn a_raised_cap_wakes_the_line() {
     let _slot = Asker::new().ask(&bulkhead, NOW);
     let waiting = Asker::new();
     assert!(waiting.ask(&bulkhead, NOW).is_none());
-    bulkhead.resize(NonZeroUsize::new(2).unwrap());
+    bulkhead.resize(NonZeroUsize::new(2).unwrap()).unwrap().wake();
     assert_eq!(waiting.wakes(), 1);
 }

@@ -21,8 +21,8 @@ impl RuleBuilder {
     }
 
     /// Only for this provider, as a [`Scope`](crate::Scope) spells it. Not a matcher by itself.
-    pub fn provider(mut self, provider: impl Into<String>) -> Self {
-        self.matchers.provider = Some(provider.into());
+    pub fn provider(mut self, provider: impl AsRef<str>) -> Self {
+        self.matchers.provider = Some(provider.as_ref().to_ascii_lowercase());
         self
     }
 

@@ -82,6 +82,9 @@ impl<'a> Facts<'a> {
     /// decides; of other facts the outermost counts. Where there is none, the texts of all errors of the chain are
     /// the message.
     ///
+    /// A `reqwest::Error` holds neither headers nor body: whoever wants a Retry-After honoured, or an error code seen,
+    /// gives the facts of the response by hand.
+    ///
     /// A [`Refusal`] in the chain is no answer of any server. It gives no facts, so that the verdict is
     /// [`Class::Fatal`](super::Class::Fatal).
     pub fn from_error(error: &'a (dyn Error + 'static)) -> Facts<'a> {
@@ -190,8 +193,9 @@ impl Found<'_> {
 impl Found<'_> {
     fn look_at_reqwest(&mut self, error: &(dyn Error + 'static)) {
         let Some(error) = error.downcast_ref::<reqwest::Error>() else { return };
+        // Its text holds the URL, which may have any word in it: not a message to search.
+        self.any = true;
         if let Some(status) = error.status() {
-            self.any = true;
             self.facts.status = self.facts.status.or(Some(status.as_u16()));
             return;
         }

@@ -66,10 +66,13 @@ impl Rule {
         RuleBuilder::new()
     }
 
-    /// This rule for one provider alone. It is how rules of a provider's own configuration get their provider.
+    /// This rule for one provider alone, in place of any it had. It is how rules of a provider's own configuration get
+    /// their provider. An empty name leaves the rule as it is.
     #[must_use]
     pub fn for_provider(mut self, provider: &str) -> Self {
-        self.matchers.provider = Some(provider.to_ascii_lowercase());
+        if !provider.trim().is_empty() {
+            self.matchers.provider = Some(provider.to_ascii_lowercase());
+        }
         self
     }
 

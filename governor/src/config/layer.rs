@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::error::{ConfigOrigin, ConfigProblem};
+use super::names::{check_provider, is_operation};
 use super::node::{Entry, Node, Value};
 use super::read::{At, Reading, Section, Source, boolean, count, duration, jitter, number, optional_duration};
 use super::rules;
@@ -249,11 +250,6 @@ fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
     services
 }
 
-/// Operations are written with capitals, services without: `ec2.RunInstances` against `storage.blob`.
-fn is_operation(key: &str) -> bool {
-    key.rsplit_once('.').is_some_and(|(_, last)| last.contains(|c: char| c.is_ascii_uppercase()))
-}
-
 fn read_rules(section: &mut Section<'_>) -> Option<At<Vec<Rule>>> {
     let reading = section.reading();
     let (path, node) = section.node("rules")?;
@@ -277,52 +273,4 @@ fn read_rules(section: &mut Section<'_>) -> Option<At<Vec<Rule>>> {
         }
     };
     Some(At { value: rules, path, origin })
-}
-
-/// Names that are keys of a provider: as a provider's name they are a key written one level too high.
-const SETTINGS: [&str; 20] = [
-    "account_concurrency",
-    "attempt_timeout",
-    "base_delay",
-    "breaker",
-    "burst",
-    "connect_timeout",
-    "cooldown",
-    "deadline",
-    "default",
-    "failures",
-    "floor_rps",
-    "jitter",
-    "max_backoff",
-    "max_retries",
-    "max_rps",
-    "read_timeout",
-    "retry_budget",
-    "rules",
-    "services",
-    "throttle",
-];
-
-fn check_provider(name: &str, written: &str, value: &Value) -> Result<(), String> {
-    const KNOWN: &str = "known here: enabled, defaults and the names of providers (a setting of every provider stands \
-                         under ratelimit.defaults)";
-    if SETTINGS.contains(&name) {
-        return Err(format!("unknown key `{written}`; {KNOWN}"));
-    }
-    if !matches!(value, Value::Map(_) | Value::Null) {
-        let is = value.describe();
-        return Err(format!(
-            "is {is}, but must be a mapping if `{written}` is a provider, else an unknown key; {KNOWN}"
-        ));
-    }
-    let named = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c))
-        && !name.contains("__");
-    if named {
-        Ok(())
-    } else {
-        Err(format!(
-            "`{written}` is no provider's name: write a letter, then letters, digits, dots, dashes and single underscores"
-        ))
-    }
 }

@@ -88,10 +88,12 @@ mod builder;
 mod env;
 mod error;
 mod layer;
+mod names;
 mod node;
 mod read;
 mod resolve;
 mod rules;
+mod services;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,8 @@ use super::Config;
 use super::error::ConfigProblem;
 use super::layer::{Layer, Provider, Rates};
 use super::read::At;
-use super::settings::{
-    BreakerSettings, Limits, Override, ProviderSettings, RetrySettings, Services, ThrottleSettings, burst_of,
-};
+use super::services::{Override, Services};
+use super::settings::{BreakerSettings, Limits, ProviderSettings, RetrySettings, ThrottleSettings, burst_of};
 
 /// The whole configuration. Problems are reported once, also where several providers inherit them.
 pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config {

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use super::bounds;
+use super::services::Services;
 use crate::classify::Rule;
 
 /// One provider's settings, resolved and valid.
@@ -242,86 +243,5 @@ impl Default for ThrottleSettings {
             recovery_after: Duration::from_secs(5),
             recovery_step: 0.05,
         }
-    }
-}
-
-// ===== services =====
-
-/// What is set for single services and operations.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Services {
-    /// The provider's floor before its own rate lowered it.
-    pub(super) floor_rps: f64,
-    pub(super) overrides: Vec<Override>,
-}
-
-impl Default for Services {
-    fn default() -> Self {
-        Services { floor_rps: Limits::DEFAULT_FLOOR_RPS, overrides: Vec::new() }
-    }
-}
-
-/// What is set for one `<service>` or `<service>.<Operation>`.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Override {
-    pub(super) key: String,
-    pub(super) per_operation: bool,
-    pub(super) max_rps: Option<f64>,
-    pub(super) burst: Option<f64>,
-    pub(super) floor_rps: Option<f64>,
-}
-
-impl Override {
-    fn is_service(&self, service: &str) -> bool {
-        self.key.eq_ignore_ascii_case(service)
-    }
-
-    /// A service's name may hold dots itself (`storage.blob`), so the key is compared whole, never split.
-    fn is_operation(&self, service: &str, operation: &str) -> bool {
-        self.key
-            .strip_suffix(operation)
-            .and_then(|rest| rest.strip_suffix('.'))
-            .is_some_and(|key| key.eq_ignore_ascii_case(service))
-    }
-}
-
-impl ProviderSettings {
-    /// The bucket figures of an operation, or of a service as a whole.
-    ///
-    /// Each figure is taken from the override of `<service>.<Operation>`, else from that of the service, else from
-    /// the provider. The burst goes with the rate: where an override sets a rate and no burst, the burst is one
-    /// second's worth of that rate. Services are compared without regard to ASCII case, operations exactly.
-    pub fn limits_for(&self, service: &str, operation: Option<&str>) -> Limits {
-        let of_service = self.service(service);
-        let of_operation = operation.and_then(|operation| self.operation(service, operation));
-        let mut max_rps = self.limits.max_rps;
-        let mut burst = self.limits.burst;
-        let mut floor_rps = self.services.floor_rps;
-        for found in of_service.into_iter().chain(of_operation) {
-            if let Some(rate) = found.max_rps {
-                max_rps = rate;
-                burst = burst_of(rate);
-            }
-            burst = found.burst.unwrap_or(burst);
-            floor_rps = found.floor_rps.unwrap_or(floor_rps);
-        }
-        Limits::of(max_rps, burst, floor_rps)
-    }
-
-    /// Whether an operation has a bucket and a breaker of its own: its service is marked `per_operation`, or there
-    /// is an override for `<service>.<Operation>`.
-    pub fn is_per_operation(&self, service: &str, operation: Option<&str>) -> bool {
-        operation.is_some_and(|operation| {
-            self.operation(service, operation).is_some()
-                || self.service(service).is_some_and(|found| found.per_operation)
-        })
-    }
-
-    fn service(&self, service: &str) -> Option<&Override> {
-        self.services.overrides.iter().find(|found| found.is_service(service))
-    }
-
-    fn operation(&self, service: &str, operation: &str) -> Option<&Override> {
-        self.services.overrides.iter().find(|found| found.is_operation(service, operation))
     }
 }

@@ -234,7 +234,7 @@ fn a_higher_rate_lets_those_in_line_go_early() {
     drain(&bucket, at(0.0));
     let mut caller = Caller::new(&bucket);
     assert!(!caller.takes(at(0.0)));
-    bucket.reconfigure(limits(100.0, 1.0), law(), at(0.0));
+    bucket.reconfigure(limits(100.0, 1.0), law(), at(0.0)).into_iter().for_each(Waker::wake);
     assert!(caller.wakes() > 0);
     assert!(caller.takes(at(0.02)));
 }

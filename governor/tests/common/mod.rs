@@ -45,3 +45,14 @@ pub(crate) async fn run(
     }
     (last, call.attempts())
 }
+
+/// Lets other threads go on until `done`; a test that would wait for ever fails instead.
+pub(crate) fn wait_until(done: impl Fn() -> bool) {
+    for _ in 0..20_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    panic!("what was waited for did not happen");
+}

@@ -194,6 +194,16 @@ mod with_reqwest {
     }
 
     #[tokio::test]
+    async fn a_redirect_that_goes_nowhere_is_fatal_whatever_the_url_says() {
+        let address = serve_once("HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n");
+        let none = reqwest::redirect::Policy::limited(0);
+        let client = reqwest::Client::builder().no_proxy().redirect(none).build().unwrap();
+        let error = client.get(format!("http://{address}/throttled")).send().await.unwrap_err();
+        assert!(error.to_string().contains("throttled"), "{error}");
+        assert_eq!(classify_error(&error), Classification::fatal());
+    }
+
+    #[tokio::test]
     async fn an_answer_that_breaks_off_may_have_been_executed() {
         for answer in ["", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhal"] {
             let error = get(serve_once(answer)).await.unwrap_err();

@@ -1,0 +1,37 @@
+//! What the README shows has to be true.
+
+use cloud_governor::{Config, RefusalKind};
+
+const README: &str = include_str!("../../README.md");
+
+fn block<'a>(language: &str, marker: &str) -> &'a str {
+    let fence = format!("```{language}\n");
+    README
+        .split(fence.as_str())
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .find(|block| block.contains(marker))
+        .expect("the README has the block")
+}
+
+#[test]
+fn the_configuration_shown_is_the_default_one() {
+    let shown = Config::from_yaml(block("yaml", "ratelimit:"), "README.md").expect("it is valid");
+    assert_eq!(shown, Config::default());
+}
+
+#[test]
+fn the_exit_codes_shown_are_those_of_the_refusals() {
+    let kinds = [
+        RefusalKind::CircuitOpen,
+        RefusalKind::RuntimeThread,
+        RefusalKind::CallEnded,
+        RefusalKind::AttemptTimedOut,
+        RefusalKind::DeadlineExceeded,
+        RefusalKind::RetryBudgetExhausted,
+    ];
+    for kind in kinds {
+        let row = format!("| `{}` | {} |", kind.code(), kind.exit_code());
+        assert!(README.contains(&row), "the README lacks {row}");
+    }
+}
