@@ -21,7 +21,7 @@ pub const UNUSABLE: u8 = 2;
 const BUILT_IN: &str = include_str!("../../inventory.yaml");
 
 /// What events are told unless `RUST_LOG` says otherwise.
-const EVENTS: &str = "warn,cloud_governor=info,inventory=info";
+const EVENTS: &str = "warn,cloud_governor=debug,inventory=info";
 
 /// Runs the program. Everything that can be wrong with the configuration is found before anything is sent.
 pub async fn main(args: Args) -> ExitCode {

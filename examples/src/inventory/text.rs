@@ -11,13 +11,17 @@ use crate::sim::{InvalidLimit, Limit};
 #[non_exhaustive]
 pub enum TextError {
     /// Neither a size's name nor a resource with a count.
-    #[error("`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters= or secrets= with a count such as 40 or 10..80")]
+    #[error(
+        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters= or secrets= with a count such as 40 or 10..80"
+    )]
     Size(String),
     /// Not a count.
     #[error("`{0}` is no count: write it such as 40 or 10..80")]
     Count(String),
     /// Not `BUCKET=CAPACITY/REFILL`.
-    #[error("`{0}` is no limit: write it such as logs.DescribeLogGroups=10/5, which is the burst and the calls per second, or =5 for both")]
+    #[error(
+        "`{0}` is no limit: write it such as logs.DescribeLogGroups=10/5, which is the burst and the calls per second, or =5 for both"
+    )]
     Limit(String),
     /// There is no such bucket.
     #[error("no bucket is called `{0}`; there are {all}", all = buckets())]

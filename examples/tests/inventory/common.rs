@@ -1,8 +1,13 @@
 use std::future::{Future, pending};
+use std::time::Duration;
 
 use clap::Parser;
 use cloud_governor::{Config, Governor};
 use cloud_governor_examples::inventory::{self, Args, Mode, Report, World};
+use cloud_governor_examples::sim::Counts;
+
+/// How often the server is asked what it saw.
+const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) fn args(line: &str) -> Args {
     Args::try_parse_from(std::iter::once("inventory").chain(line.split_whitespace())).expect("a valid command line")
@@ -50,4 +55,22 @@ pub(crate) fn answered_and_needed(world: &World) -> Vec<(String, u64, u64)> {
             (name, answered(leaf), *needed)
         })
         .collect()
+}
+
+/// Takes a service down once it has answered so many requests, and up again when so many more found it down.
+pub(crate) async fn outage(world: &World, service: &str, after: u64, lasts: u64) {
+    let server = world.simulated().expect("a simulation").server();
+    let sum = |count: fn(&Counts) -> u64| {
+        let leaves = server.truth().snapshot().leaves;
+        leaves.iter().filter(|seen| seen.leaf.service == service).map(|seen| count(&seen.counts)).sum::<u64>()
+    };
+    while sum(|counts| counts.answered) < after {
+        tokio::time::sleep(LOOK).await;
+    }
+    let faulted = sum(|counts| counts.faulted);
+    server.faults().add(format!("down:service={service}").parse().expect("a fault"));
+    while sum(|counts| counts.faulted) < faulted + lasts {
+        tokio::time::sleep(LOOK).await;
+    }
+    server.faults().clear();
 }

@@ -52,7 +52,8 @@ async fn the_tables_tell_places_messages_and_the_server_s_counts() {
     let output = output(inventory(SMALL)).await;
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).expect("text");
-    for expected in ["eu-west-1", "us-east-1", "governed:", "0 lost", "the governor says:", "the server saw", "GetParameter"]
+    for expected in
+        ["eu-west-1", "us-east-1", "governed:", "0 lost", "the governor says:", "the server saw", "GetParameter"]
     {
         assert!(text.contains(expected), "{expected}:\n{text}");
     }

@@ -49,7 +49,8 @@ fn what_waiting_does_not_mend_is_not() {
 
 #[test]
 fn a_service_s_message_is_not_repeated() {
-    let failure = failure(&answered("SignatureDoesNotMatch", "the canonical request: x-amz-security-token:hunter2", 403));
+    let failure =
+        failure(&answered("SignatureDoesNotMatch", "the canonical request: x-amz-security-token:hunter2", 403));
     assert_eq!(failure.to_string(), "sts.GetCallerIdentity: SignatureDoesNotMatch (HTTP 403)");
     assert!(!format!("{failure:?}").contains("hunter2"));
 }

@@ -23,7 +23,8 @@ fn the_simulation_is_listed_unless_a_real_place_is_named() {
 #[test]
 fn what_is_about_the_simulation_does_not_go_with_a_real_place() {
     for real in ["--endpoint-url http://127.0.0.1:1", "--profile dev", "--region eu-west-1"] {
-        for simulated in ["--accounts 2", "--regions 2", "--seed 2", "--size small", "--fault down", "--limit ssm.parameter-reads=4"]
+        for simulated in
+            ["--accounts 2", "--regions 2", "--seed 2", "--size small", "--fault down", "--limit ssm.parameter-reads=4"]
         {
             let error = parse(&format!("inventory {real} {simulated}")).expect_err("a conflict");
             assert_eq!(error.kind(), ErrorKind::ArgumentConflict, "{real} {simulated}");

@@ -14,7 +14,7 @@ fn a_text_that_is_no_size_is_refused_with_what_would_be() {
     for text in ["huge", "", "log_groups", "buckets=4", "secrets=4,,"] {
         let error = text.parse::<Size>().expect_err(text);
         assert!(matches!(error, TextError::Size(_)), "{error:?}");
-        assert!(error.to_string().contains("small, default, large"));
+        assert!(error.to_string().contains("small, default or large"));
     }
     for text in ["secrets=", "secrets=-1", "secrets=9..3", "secrets=a..b", "secrets=99999999999"] {
         assert!(matches!(text.parse::<Size>(), Err(TextError::Count(_))), "{text}");
