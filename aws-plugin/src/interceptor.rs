@@ -1,0 +1,116 @@
+//! The interceptor: what only a service's own configuration can add.
+//!
+//! It sees the typed result of an attempt, which the HTTP client does not: an answer that did not parse, an error whose
+//! code no sniffing finds, a timeout by name. And it can stop the SDK's loop at once, without a replay. Attach it where
+//! exactness is worth a line per client:
+//!
+//! ```
+//! # fn demo(config: &aws_types::SdkConfig) {
+//! let config = aws_sdk_ssm::config::Builder::from(config).interceptor(cloud_governor_aws::GovernorInterceptor::new());
+//! let client = aws_sdk_ssm::Client::from_conf(config.build());
+//! # }
+//! ```
+//!
+//! With and without it the server sees the same requests and the caller gets the same errors, with two differences: the
+//! attempt that only carries a replay does not happen, and a failure with an unknown code counts as what the SDK's own
+//! classifiers make of it.
+
+use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::interceptors::context::{
+    BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextMut,
+};
+use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
+use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryReason};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::retry::{ErrorKind, RetryConfig};
+use cloud_governor::{Class, Classification, Facts, Outcome, Transport, Verdict};
+
+use crate::handle::Handle;
+use crate::operation::Operation;
+
+/// Marks a request whose outcome the interceptor will see.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Steered;
+
+/// A smithy interceptor that completes an install for one client. Without an install it does nothing.
+#[derive(Debug, Clone, Default)]
+pub struct GovernorInterceptor {
+    _private: (),
+}
+
+impl GovernorInterceptor {
+    /// The interceptor.
+    pub fn new() -> Self {
+        GovernorInterceptor::default()
+    }
+}
+
+#[dyn_dispatch_hint]
+impl Intercept for GovernorInterceptor {
+    fn name(&self) -> &'static str {
+        "CloudGovernor"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        context.request_mut().add_extension(Steered);
+        Ok(())
+    }
+
+    fn modify_before_attempt_completion(
+        &self,
+        context: &mut FinalizerInterceptorContextMut<'_>,
+        components: &RuntimeComponents,
+        bag: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let Some(operation) = bag.load::<Handle>().map(|handle| handle.operation().clone()) else { return Ok(()) };
+        let outcome = match context.output_or_error() {
+            Some(Ok(_)) => Outcome::Success,
+            Some(Err(_)) => Outcome::Failure(classify(context, components, &operation)),
+            None => return Ok(()),
+        };
+        let verdict = operation.settle(outcome);
+        let ends = matches!(verdict, Some(Verdict::Done | Verdict::GiveUp(_)));
+        if ends && !operation.is_observed() && !operation.may_mend_clock() {
+            bag.interceptor_state().store_put(RetryConfig::disabled());
+        }
+        Ok(())
+    }
+}
+
+fn classify(
+    context: &FinalizerInterceptorContextMut<'_>,
+    components: &RuntimeComponents,
+    operation: &Operation,
+) -> Classification {
+    let mut facts = Facts::new();
+    if let Some(Err(error)) = context.output_or_error() {
+        if error.is_timeout_error() {
+            facts = facts.transport(Transport::Timeout);
+        } else if error.is_response_error() {
+            facts = facts.transport(Transport::BodyCutShort);
+        } else if let Some(response) = context.response() {
+            facts = facts.status(response.status().as_u16()).headers(response.headers().iter_bytes());
+        }
+    }
+    let found = operation.classify(facts);
+    let action = run_classifiers_on_ctx(components.retry_classifiers(), context.inner());
+    match (found.class, action) {
+        // The SDK's classifiers see the error's type.
+        (Class::Fatal, RetryAction::RetryIndicated(RetryReason::RetryableError { kind, .. })) => {
+            let mut typed = match kind {
+                ErrorKind::ThrottlingError => Classification::throttled(),
+                _ => Classification::transient(),
+            };
+            typed.retry_after = found.retry_after;
+            typed
+        }
+        _ => found,
+    }
+}

@@ -1,0 +1,61 @@
+//! Governs every client of the AWS SDK for Rust.
+//!
+//! [`install_aws_hooks`] takes an `SdkConfig` and returns one whose clients are paced, capped, broken, budgeted and
+//! retried by a [`Governor`](cloud_governor::Governor). No service needs code of its own.
+//!
+//! # What happens to one call
+//!
+//! 1. `install`: the configuration's identity cache, HTTP client, retry configuration and timeouts were replaced. The
+//!    SDK still runs the loop, with its own policy off.
+//! 2. `gate`: each attempt passes the identity cache before it is signed. There the scope is made (`names`, `hooks`),
+//!    the policy of the task applied (`task_scope`), and admission waited for. The identity goes on with a layer
+//!    (`identity`) that carries the operation's state.
+//! 3. `operation`: the state of one operation over its attempts, owned by its config bag (`handle`); `registry` finds it
+//!    by invocation id.
+//! 4. `observer`: the HTTP client sends what was admitted, within the attempt timeout (`timeouts`), reads the codes of
+//!    failures (`sniff`), watches the bodies of successes (`body`), and reports the outcome.
+//! 5. To stop, the next attempt passes the gate unsent, and the observer gives the last answer again (`replay`): the
+//!    caller gets the service's own typed error.
+//! 6. `interceptor`, where a client has it: the typed result, and a stop without a replay.
+//!
+//! A call that was refused before anything was sent fails with an SDK error behind which [`refusal`] finds why.
+//!
+//! # What is different for some calls
+//!
+//! * Operations with credentials of their own, clients with an identity cache of their own, and S3 Express pass no gate,
+//!   or none that lasts. They are admitted at the HTTP client, and the SDK's own retry quota bounds their retries as well.
+//!   Operations that need no signature pass the gate like any other.
+//! * Presigning is neither paced nor counted: it sends nothing.
+//! * A user's `operation_attempt_timeout` spans the HTTP call and the body, not the wait for admission. When it passes, the
+//!   error is a `DispatchFailure` (or a `ResponseError`, if the head was in time) instead of a `TimeoutError`. One set on
+//!   a service's own builder still spans the wait.
+//! * `operation_timeout` spans everything, and bounds the call's deadline.
+//! * A client that sets its own retry configuration, identity cache or HTTP client replaces that part of the hooks; a
+//!   warning says so once.
+
+mod body;
+mod error;
+mod gate;
+mod handle;
+mod hooks;
+mod identity;
+mod install;
+mod interceptor;
+mod names;
+mod observer;
+mod operation;
+mod registry;
+mod replay;
+#[cfg(feature = "roles")]
+mod roles;
+mod sniff;
+mod task_scope;
+mod timeouts;
+
+pub use error::refusal;
+pub use install::{AwsHooks, AwsOptions, MAX_ATTEMPTS, install_aws_hooks};
+pub use interceptor::GovernorInterceptor;
+pub use names::service_name;
+#[cfg(feature = "roles")]
+pub use roles::{AssumedRole, InvalidRole};
+pub use task_scope::CallOptions;

@@ -1,0 +1,322 @@
+//! The observer: an HTTP client that sends what was admitted and reports every outcome.
+//!
+//! A request finds its operation by invocation id. One that no gate has seen (signed with credentials of the operation's
+//! own, or of a client with an identity cache of its own) is admitted here. Not for long, though: the SDK's protection against stalled streams fails an upload
+//! that nobody polls, and a signature ages. After [`LONGEST_WAIT`] the SDK is told to come again.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_runtime::retries::classifiers::{THROTTLING_ERRORS, TRANSIENT_ERRORS};
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
+use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::retry::ErrorKind;
+use cloud_governor::{Attempt, Call, Class, Classification, Facts, Transport, Verdict};
+
+use crate::body::{ReadEnd, Watch, read_ahead, watched};
+use crate::hooks::{Hooks, Replaced};
+use crate::interceptor::Steered;
+use crate::operation::{Next, Operation, Step};
+use crate::registry::REGISTRY;
+use crate::replay::{Answer, KEPT_BODY, KeptError};
+use crate::sniff::{Named, Seen};
+use crate::task_scope::CallOptions;
+use crate::timeouts::within;
+
+/// How long a request with a body or a signature waits here at a time. Stalled-stream protection gives an upload 20 s
+/// of grace by default.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The HTTP client of a hooked configuration.
+pub(crate) struct Observer {
+    hooks: Arc<Hooks>,
+    inner: SharedHttpClient,
+}
+
+impl Observer {
+    pub(crate) fn new(hooks: Arc<Hooks>, inner: SharedHttpClient) -> Self {
+        Observer { hooks, inner }
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hooks.fmt(f)
+    }
+}
+
+impl HttpClient for Observer {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Connector { hooks: Arc::clone(&self.hooks), inner })
+    }
+
+    fn validate_base_client_config(
+        &self,
+        components: &RuntimeComponentsBuilder,
+        bag: &ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.inner.validate_base_client_config(components, bag)
+    }
+
+    fn validate_final_config(&self, components: &RuntimeComponents, bag: &ConfigBag) -> Result<(), BoxError> {
+        self.inner.validate_final_config(components, bag)
+    }
+
+    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
+        self.inner.connector_metadata()
+    }
+}
+
+#[derive(Debug)]
+struct Connector {
+    hooks: Arc<Hooks>,
+    inner: SharedHttpConnector,
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let sender = Sender { hooks: Arc::clone(&self.hooks), inner: self.inner.clone(), seen: Seen::of(&request) };
+        HttpConnectorFuture::new(sender.send(request))
+    }
+}
+
+type Answered = Result<HttpResponse, ConnectorError>;
+
+/// One request on its way.
+struct Sender {
+    hooks: Arc<Hooks>,
+    inner: SharedHttpConnector,
+    seen: Seen,
+}
+
+impl Sender {
+    async fn send(self, request: HttpRequest) -> Answered {
+        let id = self.seen.invocation_id.as_deref();
+        let parked = id.and_then(|id| REGISTRY.unpark(id));
+        let gated = parked.is_none();
+        if let Some(operation) = parked.or_else(|| id.and_then(|id| REGISTRY.find(id))) {
+            match operation.step() {
+                Step::Send(attempt) => return self.transmit(operation, attempt, request, gated).await,
+                Step::Replay(answer) => {
+                    if !gated {
+                        REGISTRY.park(operation);
+                    }
+                    return answer.deliver();
+                }
+                Step::Unknown if !gated => return self.come_again(operation, request).await,
+                Step::Unknown => {}
+            }
+        }
+        match self.seen.service.clone() {
+            Some(service) => self.begin(&service, request).await,
+            // Instance metadata, container credentials: never governed.
+            None => self.inner.call(request).await,
+        }
+    }
+
+    // ===== requests that no gate has seen =====
+
+    async fn begin(self, service: &str, request: HttpRequest) -> Answered {
+        let scope = self.hooks.scope_of_request(service, &self.seen);
+        if self.seen.signed {
+            self.hooks.warn(Replaced::IdentityCache, &scope);
+        }
+        let options = CallOptions::current();
+        let skips = options.skips();
+        let operation = Operation::new(
+            self.seen.invocation_id.clone(),
+            scope.clone(),
+            self.hooks.governor(),
+            self.hooks.given.observe_only,
+        );
+        let call = options.apply(operation.governor().call(&scope));
+        if skips || (self.hooks.given.observe_only && call.is_governed()) {
+            operation.ready(None, None);
+            return self.claim(operation, request).await;
+        }
+        self.admit(operation, call, request).await
+    }
+
+    async fn come_again(self, operation: Arc<Operation>, request: HttpRequest) -> Answered {
+        let next = if self.hooks.given.observe_only { Next::Admit(operation.observe_next()) } else { operation.next() };
+        match next {
+            Next::Admit(call) => self.admit(operation, call, request).await,
+            Next::Stop => self.claim(operation, request).await,
+        }
+    }
+
+    async fn admit(self, operation: Arc<Operation>, mut call: Call, request: HttpRequest) -> Answered {
+        let limit = (self.seen.signed || self.seen.has_body).then_some(LONGEST_WAIT);
+        let clock = Arc::clone(operation.governor().clock());
+        match within(&*clock, limit, call.admit()).await {
+            Some(Ok(attempt)) => operation.ready(Some(call), Some(attempt)),
+            Some(Err(refusal)) if call.attempts() == 0 => return Err(ConnectorError::other(Box::new(refusal), None)),
+            Some(Err(_refusal)) => operation.refused(call),
+            None => {
+                operation.postponed(call);
+                REGISTRY.park(operation);
+                return Err(ConnectorError::other(Box::new(StillWaiting), Some(ErrorKind::ThrottlingError)));
+            }
+        }
+        self.claim(operation, request).await
+    }
+
+    async fn claim(self, operation: Arc<Operation>, request: HttpRequest) -> Answered {
+        match operation.step() {
+            Step::Send(attempt) => self.transmit(operation, attempt, request, false).await,
+            Step::Replay(answer) => {
+                REGISTRY.park(operation);
+                answer.deliver()
+            }
+            Step::Unknown => self.inner.call(request).await,
+        }
+    }
+
+    // ===== the send =====
+
+    async fn transmit(
+        self,
+        operation: Arc<Operation>,
+        attempt: Option<Arc<Attempt>>,
+        request: HttpRequest,
+        gated: bool,
+    ) -> Answered {
+        let clock = Arc::clone(operation.governor().clock());
+        let own = attempt.as_ref().and_then(|attempt| attempt.timeout());
+        drop(attempt);
+        let limit = [own, self.hooks.given.attempt_timeout].into_iter().flatten().min();
+        let deadline = limit.map(|limit| (limit, clock.sleep_until(clock.now() + limit)));
+        let steered = request.extension::<Steered>().is_some();
+        // A body that cannot be sent twice ends the SDK's loop here, with whatever it is given now.
+        let comes_again = self.seen.attempt < self.seen.max_attempts && request.try_clone().is_some();
+        let exchange = async {
+            let mut response = self.inner.call(request).await?;
+            if is_success(&response) && !self.seen.may_fail_with_200 {
+                return Ok((response, None));
+            }
+            let read = read_ahead(response.take_body(), KEPT_BODY).await;
+            let start = read.start.clone();
+            let broken = matches!(read.end, ReadEnd::Broken(_));
+            *response.body_mut() = read.into_body();
+            Ok((response, (!broken || !start.is_empty()).then_some(start)))
+        };
+        let (response, body) = match within(&*clock, limit, exchange).await {
+            Some(Ok(answered)) => answered,
+            Some(Err(error)) => return self.no_answer(&operation, KeptError::new(error), gated, comes_again),
+            None => {
+                let text = format!("no answer came within the attempt timeout of {:?}", limit.unwrap_or_default());
+                return self.no_answer(&operation, KeptError::timeout(text), gated, comes_again);
+            }
+        };
+        let headers = response.headers().clone();
+        let named = body.as_deref().map(|body| Named::of(&headers, body)).unwrap_or_default();
+        if is_success(&response) && named.code.is_none() {
+            operation.answered();
+            if headers.get("content-type") == Some("application/vnd.amazon.eventstream") {
+                // The stream keeps its operation alive for as long as it lasts.
+                operation.succeeded();
+            }
+            let deadline = deadline.filter(|_| gated);
+            let watch = Watch::new(operation, &response, gated, deadline);
+            return Ok(watched(response, watch));
+        }
+        let status = response.status();
+        let answer = Answer::Response { status, headers: headers.clone(), body: body.unwrap_or_default() };
+        let classification = operation.classify(named.facts(status.as_u16(), &headers));
+        // Without a code, and with a status that says nothing, the typed error may still know.
+        let unnamed = steered && gated && named.code.is_none() && classification.class == Class::Fatal;
+        let verdict = operation.failed((!unnamed).then(|| classification.clone()), named.bare_code(), answer);
+        let known = is_known(status.as_u16(), named.bare_code());
+        self.keep(&operation, verdict, known, gated);
+        let goes_on = matches!(verdict, Some(Verdict::Retry { .. })) && !self.hooks.given.observe_only;
+        if goes_on && comes_again && !known {
+            let error = Held { status: status.as_u16() };
+            return Err(ConnectorError::other(Box::new(error), Some(kind(&classification))));
+        }
+        Ok(response)
+    }
+
+    fn no_answer(&self, operation: &Arc<Operation>, error: KeptError, gated: bool, comes_again: bool) -> Answered {
+        let mut facts = Facts::from_error(error.error());
+        if error.is_timeout() {
+            facts = facts.transport(Transport::Timeout);
+        }
+        let mut classification = operation.classify(facts);
+        if classification.class == Class::Fatal && (error.is_io() || error.other_kind().is_some()) {
+            // The connector says more than the error's text: it broke on the way.
+            classification = operation.classify(Facts::new().transport(Transport::Io));
+        }
+        let verdict = operation.failed(Some(classification.clone()), None, Answer::Error(error.clone()));
+        self.keep(operation, verdict, true, gated);
+        match verdict {
+            Some(Verdict::Retry { .. }) if comes_again && !self.hooks.given.observe_only => {
+                Err(error.deliver_retryable(kind(&classification)))
+            }
+            _ => Err(error.deliver()),
+        }
+    }
+
+    /// Keeps an operation that nothing else keeps, if the SDK may come again.
+    fn keep(&self, operation: &Arc<Operation>, verdict: Option<Verdict>, known: bool, gated: bool) {
+        let may_come = known || matches!(verdict, Some(Verdict::Retry { .. }));
+        if !gated && may_come && self.seen.invocation_id.is_some() {
+            REGISTRY.park(Arc::clone(operation));
+        }
+    }
+}
+
+fn is_success(response: &HttpResponse) -> bool {
+    response.status().is_success()
+}
+
+/// Whether the SDK's own classifiers retry such an answer: `TRANSIENT_ERROR_STATUS_CODES` of aws-smithy-runtime, and the
+/// codes of aws-runtime.
+fn is_known(status: u16, code: Option<&str>) -> bool {
+    let by_code = code.is_some_and(|code| THROTTLING_ERRORS.contains(&code) || TRANSIENT_ERRORS.contains(&code));
+    by_code || matches!(status, 500 | 502 | 503 | 504)
+}
+
+fn kind(classification: &Classification) -> ErrorKind {
+    match classification.class {
+        Class::Throttled => ErrorKind::ThrottlingError,
+        _ => ErrorKind::TransientError,
+    }
+}
+
+// ===== errors that only the SDK's loop sees =====
+
+/// In place of an answer that the SDK's classifiers do not know to be worth retrying; the answer itself is replayed when
+/// retrying stops.
+#[derive(Debug)]
+struct Held {
+    status: u16,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the answer with status {} is held back while the governor retries", self.status)
+    }
+}
+
+impl std::error::Error for Held {}
+
+/// A request that waits for admission at the HTTP client is sent back for a fresh signature.
+#[derive(Debug)]
+struct StillWaiting;
+
+impl fmt::Display for StillWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing was sent: the client-side governor has not admitted the request yet")
+    }
+}
+
+impl std::error::Error for StillWaiting {}

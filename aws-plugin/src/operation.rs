@@ -1,0 +1,385 @@
+//! One operation's state, shared by the gate and the observer.
+//!
+//! The SDK runs the loop; this remembers where it stands: which attempt was admitted, whether it was sent, how it ended,
+//! and the last answer, for a replay. An operation that passed the gate is ended by a [`Handle`](crate::handle::Handle) in its config bag; one
+//! that only the observer knows is ended when the last owner lets go of it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cloud_governor::{Attempt, Call, Classification, Facts, Governor, Outcome, Scope, Transport, Verdict};
+
+use crate::registry::REGISTRY;
+use crate::replay::Answer;
+
+/// Codes after which the SDK itself comes again with a corrected clock: `CLOCK_SKEW_ERROR_CODES` of aws-runtime
+/// (`service_clock_skew.rs`). It does so only if it measured a skew of over four minutes.
+const CLOCK_SKEW_CODES: [&str; 5] = [
+    "InvalidSignatureException",
+    "SignatureDoesNotMatch",
+    "AuthFailure",
+    "RequestTimeTooSkewed",
+    "AccessDeniedException",
+];
+
+/// The state of one operation over all its attempts.
+pub(crate) struct Operation {
+    key: Option<String>,
+    scope: Scope,
+    governor: Governor,
+    observed: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Away while it is being admitted.
+    call: Option<Call>,
+    phase: Phase,
+    answer: Option<Answer>,
+    code: Option<String>,
+    skew_mended: bool,
+    /// Its identity could not carry the state, or was dropped on the way: the registry keeps it between attempts.
+    loose: bool,
+    /// The body of the success did not come whole.
+    cut_short: bool,
+    /// The caller's operation is over; a body may still be read.
+    over: bool,
+}
+
+/// Where the current attempt stands. Without an [`Attempt`] it is sent ungoverned.
+#[derive(Debug)]
+enum Phase {
+    /// Not admitted yet.
+    Waiting,
+    /// Admitted, and not seen at the HTTP client yet.
+    Ready(Option<Arc<Attempt>>),
+    /// On its way.
+    Sent(Option<Arc<Attempt>>),
+    /// A head of success came. A body cut short, or an answer that does not parse, would make the SDK come again.
+    Answered(Option<Arc<Attempt>>),
+    /// A failure came that only the interceptor can name.
+    Unnamed(Arc<Attempt>),
+    /// The outcome is known.
+    Settled(Verdict),
+    /// The next attempt gets the last answer again.
+    Stopping {
+        /// It has got it.
+        replayed: bool,
+    },
+}
+
+/// What the gate does with the next attempt.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Ask to be admitted.
+    Admit(Call),
+    /// Let it pass; the observer replays the last answer.
+    Stop,
+}
+
+/// What the observer does with a request.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Send it.
+    Send(Option<Arc<Attempt>>),
+    /// Do not send it; this is the answer.
+    Replay(Answer),
+    /// It belongs to no admitted attempt.
+    Unknown,
+}
+
+impl Operation {
+    pub(crate) fn new(key: Option<String>, scope: Scope, governor: Governor, observed: bool) -> Arc<Self> {
+        let state = State {
+            call: None,
+            phase: Phase::Waiting,
+            answer: None,
+            code: None,
+            skew_mended: false,
+            loose: false,
+            cut_short: false,
+            over: false,
+        };
+        Arc::new(Operation { key, scope, governor, observed, state: Mutex::new(state) })
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn governor(&self) -> &Governor {
+        &self.governor
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ===== before an attempt =====
+
+    /// An attempt was admitted, or passes ungoverned.
+    pub(crate) fn ready(&self, call: Option<Call>, attempt: Option<Attempt>) {
+        let mut state = self.lock();
+        state.call = call;
+        state.phase = Phase::Ready(attempt.map(Arc::new));
+        state.cut_short = false;
+    }
+
+    /// The call goes on waiting at the next attempt.
+    pub(crate) fn postponed(&self, call: Call) {
+        self.lock().call = Some(call);
+    }
+
+    /// The call was refused: the answer that it has is the last one.
+    pub(crate) fn refused(&self, call: Call) {
+        let mut state = self.lock();
+        state.call = Some(call);
+        state.phase = Phase::Stopping { replayed: false };
+    }
+
+    /// Whether an attempt was admitted that the HTTP client has not seen. S3 Express drops identities on the way.
+    pub(crate) fn is_unseen(&self) -> bool {
+        matches!(self.lock().phase, Phase::Ready(_)) && self.scope.service() != "s3"
+    }
+
+    /// Settles the attempt before this one and says how to go on. Its slot goes back here, ahead of all that the next
+    /// attempt may wait for.
+    pub(crate) fn next(&self) -> Next {
+        let mut state = self.lock();
+        let verdict = match std::mem::replace(&mut state.phase, Phase::Waiting) {
+            Phase::Ready(Some(attempt)) | Phase::Sent(Some(attempt)) | Phase::Unnamed(attempt) => {
+                state.answer = Some(Answer::dropped());
+                attempt.finish(Outcome::Failure(self.transport_failure(Transport::Timeout)))
+            }
+            Phase::Answered(Some(attempt)) => {
+                state.answer.get_or_insert_with(Answer::dropped);
+                attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)))
+            }
+            Phase::Settled(verdict) => verdict,
+            Phase::Waiting => match state.call.take() {
+                Some(call) => return Next::Admit(call),
+                None => Verdict::Done,
+            },
+            Phase::Ready(None) | Phase::Sent(None) | Phase::Answered(None) | Phase::Stopping { .. } => Verdict::Done,
+        };
+        state.loose = false;
+        match (verdict, state.call.take()) {
+            (Verdict::Retry { .. }, Some(call)) => Next::Admit(call),
+            (Verdict::Done, Some(call)) if call.is_governed() && state.mends_clock() => {
+                Next::Admit(self.governor.call(&self.scope))
+            }
+            (_, call) => {
+                state.call = call;
+                state.phase = Phase::Stopping { replayed: false };
+                Next::Stop
+            }
+        }
+    }
+
+    /// The next attempt of an operation that is only observed, as a call of its own: the SDK decides.
+    pub(crate) fn observe_next(&self) -> Call {
+        self.finish(&mut self.lock());
+        self.governor.call(&self.scope)
+    }
+
+    fn transport_failure(&self, transport: Transport) -> Classification {
+        self.classify(Facts::new().transport(transport))
+    }
+
+    /// What a failure means, by the governor's rules.
+    pub(crate) fn classify<'a>(&'a self, facts: Facts<'a>) -> Classification {
+        self.governor.classify(&self.scope, facts)
+    }
+
+    // ===== at the HTTP client =====
+
+    /// Claims the admitted attempt for a request.
+    pub(crate) fn step(&self) -> Step {
+        let mut state = self.lock();
+        match std::mem::replace(&mut state.phase, Phase::Waiting) {
+            Phase::Ready(attempt) => {
+                state.phase = Phase::Sent(attempt.clone());
+                Step::Send(attempt)
+            }
+            Phase::Stopping { .. } => {
+                state.phase = Phase::Stopping { replayed: true };
+                Step::Replay(state.answer.clone().unwrap_or_else(Answer::dropped))
+            }
+            other => {
+                state.phase = other;
+                Step::Unknown
+            }
+        }
+    }
+
+    /// The attempt on its way failed. `None`: the interceptor will name the failure, and settle it.
+    pub(crate) fn failed(
+        &self,
+        classification: Option<Classification>,
+        code: Option<&str>,
+        answer: Answer,
+    ) -> Option<Verdict> {
+        let mut state = self.lock();
+        state.answer = Some(answer);
+        state.code = code.map(str::to_owned);
+        let verdict = match (std::mem::replace(&mut state.phase, Phase::Waiting), classification) {
+            (Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)), Some(classification)) => {
+                attempt.finish(Outcome::Failure(classification))
+            }
+            (Phase::Sent(Some(attempt)), None) => {
+                attempt.release_slot();
+                state.phase = Phase::Unnamed(attempt);
+                return None;
+            }
+            (Phase::Sent(None) | Phase::Answered(None), _) => Verdict::Done,
+            (other, _) => {
+                state.phase = other;
+                return None;
+            }
+        };
+        state.phase = Phase::Settled(verdict);
+        Some(verdict)
+    }
+
+    /// A head of success came: the slot goes back, the outcome stays open.
+    pub(crate) fn answered(&self) {
+        let mut state = self.lock();
+        if let Phase::Sent(attempt) = std::mem::replace(&mut state.phase, Phase::Waiting) {
+            if let Some(attempt) = &attempt {
+                attempt.release_slot();
+            }
+            state.phase = Phase::Answered(attempt);
+        }
+    }
+
+    /// The answer was a success after all.
+    pub(crate) fn succeeded(&self) {
+        let mut state = self.lock();
+        if let Phase::Answered(Some(attempt)) = &state.phase {
+            let verdict = attempt.finish(Outcome::Success);
+            state.phase = Phase::Settled(verdict);
+        }
+    }
+
+    /// The body of a success did not come whole. A stream that the caller reads comes after the operation, which was a
+    /// success then.
+    pub(crate) fn cut_short(&self, answer: Answer) {
+        let mut state = self.lock();
+        if !state.over && matches!(state.phase, Phase::Answered(_)) {
+            state.answer = Some(answer);
+            state.cut_short = true;
+        }
+    }
+
+    /// Whether the SDK is done with the operation, though its body may still be read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
+    /// The registry has to keep this operation between attempts.
+    pub(crate) fn loosen(&self) {
+        self.lock().loose = true;
+    }
+
+    // ===== for the interceptor =====
+
+    /// Whether the SDK's own retry policy is in force.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed
+    }
+
+    /// Whether the SDK may come again with a corrected clock, once.
+    pub(crate) fn may_mend_clock(&self) -> bool {
+        let state = self.lock();
+        !state.skew_mended && state.is_skewed()
+    }
+
+    /// Settles what the observer left open, by the typed result.
+    pub(crate) fn settle(&self, outcome: Outcome) -> Option<Verdict> {
+        let mut state = self.lock();
+        let attempt = match &state.phase {
+            Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)) | Phase::Unnamed(attempt) => attempt,
+            Phase::Settled(verdict) => return Some(*verdict),
+            _ => return None,
+        };
+        let verdict = attempt.finish(outcome);
+        state.phase = Phase::Settled(verdict);
+        Some(verdict)
+    }
+
+    // ===== the end =====
+
+    /// The SDK is done with the operation, or its caller dropped it.
+    pub(crate) fn end(self: &Arc<Self>) {
+        let mut state = self.lock();
+        state.over = true;
+        let keeps = match &state.phase {
+            // S3 Express resolves an identity through the gate and drops it before the send: the request is still to
+            // come, with the same invocation id. It keeps its token, and no slot.
+            Phase::Ready(Some(attempt)) if state.loose || self.scope.service() == "s3" => {
+                attempt.release_slot();
+                true
+            }
+            Phase::Stopping { replayed: false } => state.loose || self.scope.service() == "s3",
+            Phase::Settled(Verdict::Retry { .. }) => state.loose,
+            _ => false,
+        };
+        if keeps {
+            state.loose = true;
+            state.over = false;
+            drop(state);
+            REGISTRY.park(Arc::clone(self));
+            return;
+        }
+        self.finish(&mut state);
+    }
+
+    /// Lets go of everything: an open success is one, unless its body broke; a retry that never came was given up; the
+    /// rest was cancelled.
+    fn finish(&self, state: &mut State) {
+        let verdict = match std::mem::replace(&mut state.phase, Phase::Stopping { replayed: true }) {
+            Phase::Answered(Some(attempt)) if state.cut_short => {
+                attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)))
+            }
+            Phase::Answered(Some(attempt)) => attempt.finish(Outcome::Success),
+            Phase::Settled(verdict) => verdict,
+            _ => return,
+        };
+        if let (Verdict::Retry { .. }, Some(call)) = (verdict, &mut state.call) {
+            call.give_up();
+        }
+    }
+}
+
+impl State {
+    fn mends_clock(&mut self) -> bool {
+        self.is_skewed() && !std::mem::replace(&mut self.skew_mended, true)
+    }
+
+    fn is_skewed(&self) -> bool {
+        self.code.as_deref().is_some_and(|code| CLOCK_SKEW_CODES.contains(&code))
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        self.finish(&mut self.lock());
+        if let Some(key) = &self.key {
+            REGISTRY.forget(key);
+        }
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Operation").field("scope", &self.scope).field("phase", &state.phase).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

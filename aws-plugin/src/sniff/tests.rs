@@ -1,0 +1,180 @@
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::http::Headers;
+use aws_smithy_types::body::SdkBody;
+use proptest::prelude::*;
+
+use super::{Named, Seen};
+
+const AGENT: &str = "aws-sdk-rust/1.4 ua/2.1 api/cloudwatchlogs/1.162.0 os/linux lang/rust/1.94";
+
+fn request(uri: &str, headers: &[(&'static str, &'static str)], body: &str) -> HttpRequest {
+    let mut request = HttpRequest::new(SdkBody::from(body));
+    request.set_uri(uri.to_owned()).expect("a sound address");
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, *value);
+    }
+    request
+}
+
+fn headers(pairs: &[(&'static str, &'static str)]) -> Headers {
+    let mut headers = Headers::new();
+    for (name, value) in pairs {
+        headers.insert(*name, *value);
+    }
+    headers
+}
+
+#[test]
+fn a_json_request_names_its_operation_in_the_target_header() {
+    let seen = Seen::of(&request(
+        "https://logs.eu-west-1.amazonaws.com/",
+        &[
+            ("x-amz-user-agent", AGENT),
+            ("x-amz-target", "Logs_20140328.DescribeLogGroups"),
+            ("amz-sdk-invocation-id", "0a"),
+            ("amz-sdk-request", "attempt=2; max=9"),
+        ],
+        "{}",
+    ));
+    assert_eq!(seen.service.as_deref(), Some("logs"));
+    assert_eq!(seen.operation.as_deref(), Some("DescribeLogGroups"));
+    assert_eq!((seen.attempt, seen.max_attempts), (2, 9));
+    assert_eq!(seen.invocation_id.as_deref(), Some("0a"));
+    assert!(!seen.signed);
+    assert!(seen.has_body);
+}
+
+#[test]
+fn a_query_request_names_its_operation_in_the_form_and_its_region_in_the_signature() {
+    let seen = Seen::of(&request(
+        "https://sts.amazonaws.com/",
+        &[
+            ("user-agent", "aws-sdk-rust/1.4 api/sts/1.1"),
+            (
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=AKIA/20261130/eu-west-1/sts/aws4_request, SignedHeaders=host, Signature=00",
+            ),
+        ],
+        "Action=AssumeRoleWithWebIdentity&Version=2011-06-15",
+    ));
+    assert_eq!(seen.operation.as_deref(), Some("AssumeRoleWithWebIdentity"));
+    assert_eq!(seen.signing_region.as_deref(), Some("eu-west-1"));
+    assert!(seen.signed);
+    assert_eq!((seen.attempt, seen.max_attempts), (1, u32::MAX));
+}
+
+#[test]
+fn a_cbor_request_names_its_operation_in_the_path() {
+    let seen = Seen::of(&request(
+        "https://monitoring.eu-west-1.amazonaws.com/service/GraniteServiceVersion20100801/operation/GetMetricData?x=1",
+        &[("user-agent", "api/cloudwatch/1"), ("smithy-protocol", "rpc-v2-cbor")],
+        "",
+    ));
+    assert_eq!(seen.operation.as_deref(), Some("GetMetricData"));
+    assert!(!seen.has_body);
+}
+
+#[test]
+fn instance_metadata_is_no_service() {
+    let seen = Seen::of(&request("http://169.254.169.254/latest/api/token", &[("user-agent", "aws-sdk-rust/1")], ""));
+    assert_eq!(seen.service, None);
+}
+
+#[test]
+fn only_s3s_three_slow_operations_may_fail_with_200() {
+    let agent = ("user-agent", "api/s3/1");
+    let copy = request("https://b.s3.amazonaws.com/k", &[agent, ("x-amz-copy-source", "b/o")], "");
+    assert!(Seen::of(&copy).may_fail_with_200);
+    let mut complete = request("https://b.s3.amazonaws.com/k?x-id=C&uploadId=1", &[agent], "<a/>");
+    complete.set_method("POST").expect("a sound method");
+    assert!(Seen::of(&complete).may_fail_with_200);
+    let mut part = request("https://b.s3.amazonaws.com/k?partNumber=1&uploadId=1", &[agent], "x");
+    part.set_method("PUT").expect("a sound method");
+    assert!(!Seen::of(&part).may_fail_with_200);
+}
+
+fn named(code: &str, message: &str) -> Named {
+    Named { code: Some(code.to_owned()), message: Some(message.to_owned()) }
+}
+
+#[test]
+fn codes_are_found_in_every_protocols_body() {
+    let none = headers(&[]);
+    let cases: [(&[u8], Named); 5] = [
+        (
+            br#"{"__type":"com.amazonaws.kms#ThrottlingException","message":"Rate exceeded"}"#,
+            named("com.amazonaws.kms#ThrottlingException", "Rate exceeded"),
+        ),
+        (br#" {"Message":"m","code":"C"}"#, named("C", "m")),
+        (
+            b"<?xml version=\"1.0\"?><Error><Code>SlowDown</Code><Message>Please &amp; wait</Message></Error>",
+            named("SlowDown", "Please "),
+        ),
+        (
+            b"<ErrorResponse xmlns=\"x\"><Error><Type>Sender</Type><Code>Throttling</Code><Message>m</Message></Error></ErrorResponse>",
+            named("Throttling", "m"),
+        ),
+        (
+            b"<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>m</Message></Error></Errors></Response>",
+            named("RequestLimitExceeded", "m"),
+        ),
+    ];
+    for (body, expected) in cases {
+        let found = Named::of(&none, body);
+        assert_eq!(found.code, expected.code);
+        assert!(found.message.unwrap_or_default().starts_with(&expected.message.unwrap_or_default()));
+    }
+}
+
+#[test]
+fn a_cbor_error_names_its_type_in_both_kinds_of_map() {
+    let kind = headers(&[("content-type", "application/cbor")]);
+    let expected = named("com.amazonaws.cw#ThrottlingException", "m");
+    let mut sized = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut sized);
+    let written = encoder
+        .map(3)
+        .and_then(|e| e.str("extra")?.array(1)?.u8(7)?.str("__type"))
+        .and_then(|e| e.str("com.amazonaws.cw#ThrottlingException")?.str("message")?.str("m"));
+    assert!(written.is_ok());
+    assert_eq!(Named::of(&kind, &sized), expected);
+    assert_eq!(Named::of(&kind, &sized).bare_code(), Some("ThrottlingException"));
+    let mut open = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut open);
+    let written = encoder
+        .begin_map()
+        .and_then(|e| e.str("message")?.str("m")?.str("__type")?.str("com.amazonaws.cw#ThrottlingException")?.end());
+    assert!(written.is_ok());
+    assert_eq!(Named::of(&kind, &open), expected);
+}
+
+#[test]
+fn the_query_compatible_header_outranks_the_body() {
+    let head = headers(&[("x-amzn-query-error", "AWS.SimpleQueueService.Throttled;Sender"), ("x-amzn-errortype", "X")]);
+    let found = Named::of(&head, br#"{"__type":"Y"}"#);
+    assert_eq!(found.bare_code(), Some("AWS.SimpleQueueService.Throttled"));
+}
+
+proptest! {
+    #[test]
+    fn no_body_is_too_odd_to_look_into(body in proptest::collection::vec(any::<u8>(), 0..200), lead in 0..4usize) {
+        let leads: [&[u8]; 4] = [b"", b"{", b"<", b"\xbf"];
+        let mut all = leads[lead].to_vec();
+        all.extend(body);
+        for kind in ["application/cbor", "text/xml"] {
+            let named = Named::of(&headers(&[("content-type", kind)]), &all);
+            let _facts = named.facts(503, &Headers::new());
+            prop_assert!(named.bare_code().is_none_or(|code| !code.is_empty()));
+        }
+    }
+
+    #[test]
+    fn no_head_is_too_odd_to_look_into(text in "[ -~]{0,60}") {
+        let mut odd = HttpRequest::new(SdkBody::from(text.clone()));
+        for name in ["authorization", "user-agent", "x-amz-target", "amz-sdk-request", "amz-sdk-invocation-id"] {
+            odd.headers_mut().insert(name, text.clone());
+        }
+        let seen = Seen::of(&odd);
+        prop_assert!(seen.operation.is_none_or(|name| !name.contains('/')));
+    }
+}
