@@ -1,0 +1,258 @@
+//! One listing: one kind of thing in one region of one account.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde::Serialize;
+
+use super::calls::{Page, Row};
+use super::clients::Clients;
+use super::failure::{Failure, Worth};
+use super::found::Found;
+
+/// How many rows may wait for their own calls before the next page is asked for, in fan-outs.
+const PAGES_AHEAD: usize = 16;
+
+/// What a listing lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// Who is calling.
+    Identity,
+    /// Log groups and their streams.
+    LogGroups,
+    /// Parameters, each of which is read. Values are not decrypted and not kept.
+    Parameters,
+    /// Secrets, each of which is described. Values are not asked for.
+    Secrets,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 4] = [Kind::Identity, Kind::LogGroups, Kind::Parameters, Kind::Secrets];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Identity => "identity",
+            Kind::LogGroups => "log groups",
+            Kind::Parameters => "parameters",
+            Kind::Secrets => "secrets",
+        })
+    }
+}
+
+/// One region of one account.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Place {
+    /// The account's id, or the profile that stands for it.
+    pub account: String,
+    /// The region.
+    pub region: String,
+}
+
+/// How far a listing has come.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// What it found.
+    pub found: Found,
+    /// The account that the service named.
+    pub account: Option<String>,
+    /// How often it was queued again.
+    pub requeues: u32,
+    /// Rows and pages that were given up.
+    pub given_up: u64,
+    /// Why: the last reason.
+    pub reason: Option<Failure>,
+    /// Whether there is nothing left to try.
+    pub ended: bool,
+}
+
+impl Progress {
+    /// Whether everything was listed.
+    pub fn complete(&self) -> bool {
+        self.ended && self.given_up == 0
+    }
+}
+
+/// The progress of a listing, for others to see while it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch(Arc<Mutex<Progress>>);
+
+impl Watch {
+    pub(super) fn get(&self) -> Progress {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn update(&self, update: impl FnOnce(&mut Progress)) {
+        update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+#[derive(Debug)]
+enum Next {
+    Page(Option<String>),
+    End,
+}
+
+/// One listing. It keeps the token of the next page and the rows that are not complete, so that it can go on where it
+/// stopped.
+#[derive(Debug)]
+pub struct Listing {
+    place: Arc<Place>,
+    kind: Kind,
+    clients: Clients,
+    fan_out: usize,
+    next: Next,
+    rows: VecDeque<Row>,
+    watch: Watch,
+}
+
+enum Work {
+    Page(Option<String>),
+    Row(Row),
+}
+
+enum Done {
+    Page(Result<Page, Failure>),
+    Row(Row, Result<(), Failure>),
+}
+
+impl Listing {
+    /// A listing that has not begun. At most `fan_out` calls of it, but at least one, are under way at once.
+    pub fn new(place: Arc<Place>, kind: Kind, clients: Clients, fan_out: usize) -> Self {
+        let (next, rows) = (Next::Page(None), VecDeque::new());
+        Listing { place, kind, clients, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
+    }
+
+    /// Where it looks.
+    pub fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
+    /// What it lists.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        self.watch.get()
+    }
+
+    pub(super) fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    /// Goes on until nothing is left, or until a call gives up that is worth another try later. Then no new call is
+    /// begun, those under way are waited for, and what is left stays for the next time.
+    ///
+    /// What no later try would bring is given up, and the rest goes on.
+    ///
+    /// # Errors
+    /// The first failure after which it is worth going on later.
+    pub async fn advance(&mut self) -> Result<(), Failure> {
+        // One call looks whether a service that failed is back, before many follow.
+        let mut width = if self.watch.get().requeues == 0 { self.fan_out } else { 1 };
+        let clients = self.clients.clone();
+        let perform = |work| perform(&clients, self.kind, work, self.watch.clone());
+        let mut running = FuturesUnordered::new();
+        let mut paging = false;
+        let mut stopped: Option<Failure> = None;
+        loop {
+            if stopped.is_none() {
+                if let Next::Page(token) = &self.next
+                    && !paging
+                    && running.len() < width
+                    && self.rows.len() < PAGES_AHEAD * self.fan_out
+                {
+                    paging = true;
+                    running.push(perform(Work::Page(token.clone())));
+                }
+                while running.len() < width
+                    && let Some(row) = self.rows.pop_front()
+                {
+                    running.push(perform(Work::Row(row)));
+                }
+            }
+            let Some(done) = running.next().await else { break };
+            let failure = match done {
+                Done::Page(Ok(page)) => {
+                    paging = false;
+                    self.next = page.next.map_or(Next::End, |token| Next::Page(Some(token)));
+                    self.rows.extend(page.names.into_iter().map(Row::new));
+                    self.watch.update(|progress| {
+                        progress.found += page.found;
+                        progress.account = page.account.or(progress.account.take());
+                    });
+                    width = self.fan_out;
+                    continue;
+                }
+                Done::Row(_, Ok(())) => {
+                    width = self.fan_out;
+                    continue;
+                }
+                Done::Page(Err(failure)) => {
+                    paging = false;
+                    if failure.worth() == Worth::Never {
+                        self.next = Next::End;
+                    }
+                    failure
+                }
+                Done::Row(row, Err(failure)) => {
+                    if failure.worth() != Worth::Never {
+                        self.rows.push_front(row);
+                    }
+                    failure
+                }
+            };
+            match failure.worth() {
+                Worth::Never => self.give_up(1, failure),
+                Worth::Later(_) => stopped = stopped.or(Some(failure)),
+            }
+        }
+        match stopped {
+            Some(failure) => Err(failure),
+            None => {
+                self.watch.update(|progress| progress.ended = true);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a listing that is not queued again: what is left is given up.
+    pub(super) fn end(&mut self, failure: Failure) {
+        let page = u64::from(matches!(self.next, Next::Page(_)));
+        self.give_up(page + self.rows.len() as u64, failure);
+        self.watch.update(|progress| progress.ended = true);
+    }
+
+    fn give_up(&self, count: u64, failure: Failure) {
+        tracing::warn!(
+            target: "inventory",
+            account = self.place.account, region = self.place.region, kind = %self.kind, count, reason = %failure,
+            "given_up"
+        );
+        self.watch.update(|progress| {
+            progress.given_up += count;
+            progress.reason = Some(failure);
+        });
+    }
+}
+
+async fn perform(clients: &Clients, kind: Kind, work: Work, watch: Watch) -> Done {
+    match work {
+        Work::Page(token) => Done::Page(clients.page(kind, token).await),
+        Work::Row(mut row) => {
+            let count = |found| watch.update(|progress| progress.found += found);
+            let result = clients.complete(kind, &mut row, count).await;
+            Done::Row(row, result)
+        }
+    }
+}

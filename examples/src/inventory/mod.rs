@@ -1,0 +1,39 @@
+//! `inventory` lists several accounts times regions at once: what it does, apart from the command line.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`Args`] | the command line |
+//! | [`World`] | where to look: a simulated AWS, or profiles and regions of a real one |
+//! | [`Mode`] | how the SDK is configured: governed, or plain |
+//! | [`Listing`] | one kind of thing in one region of one account, and how far it has come |
+//! | [`Job`] | all listings at once; those that gave up are queued again |
+//! | [`Report`] | what was found, what was lost, and what the server says |
+//!
+//! All listings run at once. Inside one, pages follow each other, and what each row needs (its streams, its value's
+//! metadata) runs beside them, up to the fan-out. So every bucket of every region always has callers, and the slowest
+//! one alone decides how long the job takes.
+
+mod app;
+mod calls;
+mod clients;
+mod failure;
+mod found;
+mod job;
+mod listing;
+mod options;
+mod progress;
+mod report;
+mod table;
+mod text;
+mod world;
+
+pub use app::{UNUSABLE, config, main, run};
+pub use clients::{Clients, Mode};
+pub use failure::{Failure, Worth};
+pub use found::Found;
+pub use job::{Ended, Job, Outcome, Pace};
+pub use listing::{Kind, Listing, Place, Progress};
+pub use options::{Args, Log, Plain};
+pub use report::{INTERRUPTED, Incomplete, LOST, Report, ServerTruth};
+pub use text::{BucketSize, Size, TextError};
+pub use world::{Simulated, World, WorldError};

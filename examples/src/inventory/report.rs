@@ -1,0 +1,205 @@
+//! What a run brought, for people and for machines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use cloud_governor::{Governor, RefusalKind, Summary};
+use serde::Serialize;
+
+use super::found::Found;
+use super::job::{Ended, Outcome};
+use super::listing::{Kind, Place};
+use super::world::World;
+use crate::sim::{BucketKey, Counts, TruthSnapshot};
+
+/// Something was lost, and not because the governor refused.
+pub const LOST: u8 = 1;
+/// The shell's own code for a program that Ctrl-C ended.
+pub const INTERRUPTED: u8 = 130;
+
+/// What a run brought. It serialises to the object that `--json` prints.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// `governed`, or the SDK's retry mode: `standard`, `adaptive`.
+    pub mode: &'static str,
+    /// Whether the server was a simulation.
+    pub simulated: bool,
+    /// Accounts and resources that were listed. An account is listed once each of its regions said who is calling.
+    pub listed: u64,
+    /// Against the simulation: accounts and resources that it has and that were not listed. Against a real server,
+    /// where nobody knows: listings that are not complete.
+    pub lost: u64,
+    /// What was found, by kind.
+    pub found: Found,
+    /// Listings that were queued again, counted each time.
+    pub requeues: u64,
+    /// Listings that are not complete, and why.
+    pub incomplete: Vec<Incomplete>,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// The process's exit code.
+    pub exit_code: u8,
+    /// Wall time, in seconds.
+    pub wall_s: f64,
+    /// The least time in which the simulation's buckets can grant the job, in seconds.
+    pub ideal_s: Option<f64>,
+    /// The bucket that sets this time.
+    pub ideal_bucket: Option<BucketKey>,
+    /// `wall_s / ideal_s`, where that says something.
+    pub ratio: Option<f64>,
+    /// What the simulation saw.
+    pub server: Option<ServerTruth>,
+    /// What the governor counted in this run.
+    pub summary: Summary,
+    /// The governor's line for each service that has something to tell.
+    pub messages: Vec<String>,
+    /// Every place, for the table.
+    #[serde(skip)]
+    pub(super) places: Vec<PlaceRow>,
+}
+
+/// A listing that is not complete.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Incomplete {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What.
+    pub kind: Kind,
+    /// Pages and rows that were given up.
+    pub given_up: u64,
+    /// The last reason for that; none where the run was stopped.
+    pub reason: Option<String>,
+    /// The governor's refusal, if that was the reason: its code.
+    pub refusal: Option<&'static str>,
+}
+
+/// The server's counts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ServerTruth {
+    /// All of it.
+    #[serde(flatten)]
+    pub totals: Counts,
+    /// The most requests that were being answered at one time.
+    pub peak_concurrent: u64,
+    /// By `service.Operation`.
+    pub by_action: BTreeMap<String, Counts>,
+}
+
+/// One line of the table.
+#[derive(Clone, Debug)]
+pub(super) struct PlaceRow {
+    pub(super) place: Place,
+    pub(super) found: Found,
+    pub(super) incomplete: usize,
+}
+
+impl From<TruthSnapshot> for ServerTruth {
+    fn from(truth: TruthSnapshot) -> Self {
+        ServerTruth { totals: truth.totals, peak_concurrent: truth.peak_concurrent, by_action: truth.actions }
+    }
+}
+
+impl Report {
+    /// Adds everything up. `governor` is whose view of the run's calls is told.
+    pub fn new(mode: &'static str, world: &World, outcome: Outcome, governor: &Governor) -> Self {
+        let Outcome { listings, losers, interrupted, wall, stats } = outcome;
+        let mut found = Found::default();
+        listings.iter().for_each(|listing| found += listing.progress.found);
+        let incomplete: Vec<_> =
+            listings.iter().filter(|listing| !listing.progress.complete()).map(Incomplete::of).collect();
+        let accounts = accounts(&listings);
+        let simulated = world.simulated();
+        let lost = match simulated {
+            Some(simulated) => {
+                let totals = simulated.aws().fleet().totals();
+                found.missing(&totals) + totals.accounts.saturating_sub(accounts)
+            }
+            None => incomplete.len() as u64,
+        };
+        let last_cause = losers.last().and_then(|index| listings.get(*index)).and_then(refusal_of);
+        let ideal = simulated.map(|simulated| simulated.ideal());
+        let ideal_s = ideal.as_ref().map(|ideal| ideal.seconds);
+        let wall_s = wall.as_secs_f64();
+        let summary = governor.summary_of(&stats);
+        Report {
+            mode,
+            simulated: simulated.is_some(),
+            listed: accounts + found.resources(),
+            lost,
+            found,
+            requeues: listings.iter().map(|listing| u64::from(listing.progress.requeues)).sum(),
+            exit_code: exit_code(interrupted, lost > 0 || !incomplete.is_empty(), last_cause),
+            incomplete,
+            interrupted,
+            wall_s,
+            ideal_s,
+            ratio: ideal_s.filter(|ideal| *ideal > 0.0).map(|ideal| wall_s / ideal),
+            ideal_bucket: ideal.and_then(|ideal| ideal.bucket),
+            server: simulated.map(|simulated| simulated.server().truth().snapshot().into()),
+            messages: summary.messages(),
+            summary,
+            places: places(&listings),
+        }
+    }
+
+    /// The process's exit code.
+    pub fn exit(&self) -> ExitCode {
+        ExitCode::from(self.exit_code)
+    }
+}
+
+impl Incomplete {
+    fn of(listing: &Ended) -> Self {
+        Incomplete {
+            place: listing.place.clone(),
+            kind: listing.kind,
+            given_up: listing.progress.given_up,
+            reason: listing.progress.reason.as_ref().map(ToString::to_string),
+            refusal: refusal_of(listing).map(RefusalKind::code),
+        }
+    }
+}
+
+fn refusal_of(listing: &Ended) -> Option<RefusalKind> {
+    listing.progress.reason.as_ref().and_then(|reason| reason.refusal())
+}
+
+fn exit_code(interrupted: bool, lost: bool, last_cause: Option<RefusalKind>) -> u8 {
+    match (interrupted, lost, last_cause) {
+        (true, ..) => INTERRUPTED,
+        (_, false, _) => 0,
+        (_, true, Some(refusal)) => refusal.exit_code(),
+        (_, true, None) => LOST,
+    }
+}
+
+/// How many accounts said in every region who is calling.
+fn accounts(listings: &[Ended]) -> u64 {
+    let identities = || listings.iter().filter(|listing| listing.kind == Kind::Identity);
+    let named: BTreeSet<_> = identities().map(|listing| &listing.place.account).collect();
+    let silent: BTreeSet<_> =
+        identities().filter(|listing| !listing.progress.complete()).map(|listing| &listing.place.account).collect();
+    named.difference(&silent).count() as u64
+}
+
+fn places(listings: &[Ended]) -> Vec<PlaceRow> {
+    let mut rows: BTreeMap<&Place, PlaceRow> = BTreeMap::new();
+    for Ended { place, progress, .. } in listings {
+        let fresh = || PlaceRow { place: place.clone(), found: Found::default(), incomplete: 0 };
+        let row = rows.entry(place).or_insert_with(fresh);
+        row.found += progress.found;
+        row.incomplete += usize::from(!progress.complete());
+        if let Some(account) = &progress.account {
+            // A profile's name stands for the account until the account is known.
+            row.place.account.clone_from(account);
+        }
+    }
+    rows.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests;

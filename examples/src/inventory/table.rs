@@ -1,0 +1,107 @@
+//! The report as tables.
+
+use std::fmt;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+
+use super::found::Found;
+use super::report::{Report, ServerTruth};
+use crate::sim::Counts;
+
+/// The columns that hold text; the others hold numbers.
+const TEXT_COLUMNS: [usize; 2] = [0, 1];
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.places())?;
+        for incomplete in &self.incomplete {
+            let place = &incomplete.place;
+            let reason = incomplete.reason.as_deref().unwrap_or("stopped");
+            writeln!(f, "not complete: {} in {} {}: {reason}", incomplete.kind, place.account, place.region)?;
+        }
+        let lost = if self.simulated { "lost" } else { "listings not complete" };
+        let Report { listed, requeues, wall_s, .. } = self;
+        writeln!(f, "\n{}: {listed} listed, {} {lost}, {requeues} queued again, {wall_s:.1} s", self.mode, self.lost)?;
+        if let (Some(ratio), Some(ideal), Some(bucket)) = (self.ratio, self.ideal_s, &self.ideal_bucket) {
+            let (name, account, region) = (&bucket.name, &bucket.account, &bucket.region);
+            writeln!(
+                f,
+                "the server's buckets allow {ideal:.1} s at best ({name} in {account} {region}): {ratio:.2} times that"
+            )?;
+        }
+        if self.mode == "governed" {
+            self.governor(f)?;
+        }
+        match &self.server {
+            Some(server) => write!(f, "\n{}", seen(server)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Report {
+    fn places(&self) -> Table {
+        let mut table =
+            table(&["account", "region", "log groups", "log streams", "parameters", "secrets", "not complete"]);
+        let row = |account: &str, region: &str, found: &Found, incomplete: usize| {
+            let counts = [found.log_groups, found.log_streams, found.parameters, found.secrets, incomplete as u64];
+            [account.to_owned(), region.to_owned()].into_iter().chain(counts.map(|count| count.to_string()))
+        };
+        for place in &self.places {
+            table.add_row(row(&place.place.account, &place.place.region, &place.found, place.incomplete));
+        }
+        table.add_row(row("all", "", &self.found, self.incomplete.len()));
+        table
+    }
+
+    fn governor(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nthe governor says:")?;
+        for message in &self.messages {
+            writeln!(f, "  {message}")?;
+        }
+        let totals = &self.summary.totals;
+        writeln!(
+            f,
+            "  in all: {} operations, {} calls, {} throttled, {} transient errors, {} retries, {} gave up, {} refused, \
+             {} circuits opened, waited {:.1} s",
+            totals.operations,
+            totals.calls,
+            totals.throttled,
+            totals.transient_errors,
+            totals.retries,
+            totals.gave_up,
+            totals.rejected,
+            totals.breaker_trips,
+            totals.wait_seconds,
+        )?;
+        let slowed = self.summary.slowed_buckets.len();
+        if slowed > 0 { writeln!(f, "  {slowed} slower than configured now") } else { Ok(()) }
+    }
+}
+
+fn seen(server: &ServerTruth) -> Table {
+    let mut table = table(&["the server saw", "", "requests", "answered", "throttled", "faulted", "refused"]);
+    let row = |name: &str, counts: &Counts| {
+        let Counts { requests, answered, throttled, faulted, refused, .. } = *counts;
+        let counts = [requests, answered, throttled, faulted, refused].map(|count| count.to_string());
+        let (service, operation) = name.split_once('.').unwrap_or((name, ""));
+        [service.to_owned(), operation.to_owned()].into_iter().chain(counts)
+    };
+    for (action, counts) in &server.by_action {
+        table.add_row(row(action, counts));
+    }
+    table.add_row(row("all", &server.totals));
+    table
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if !TEXT_COLUMNS.contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}

@@ -1,0 +1,139 @@
+//! Text forms of the command line: the fleet's size, a bucket's size.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use crate::sim::aws::{FleetSize, Limits};
+use crate::sim::{InvalidLimit, Limit};
+
+/// A text that means nothing here.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// Neither a size's name nor a resource with a count.
+    #[error(
+        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters= or secrets= with a count such as 40 or 10..80"
+    )]
+    Size(String),
+    /// Not a count.
+    #[error("`{0}` is no count: write it such as 40 or 10..80")]
+    Count(String),
+    /// Not `BUCKET=CAPACITY/REFILL`.
+    #[error(
+        "`{0}` is no limit: write it such as logs.DescribeLogGroups=10/5, which is the burst and the calls per second, or =5 for both"
+    )]
+    Limit(String),
+    /// There is no such bucket.
+    #[error("no bucket is called `{0}`; there are {all}", all = buckets())]
+    Bucket(String),
+    /// A limit that no bucket can have.
+    #[error(transparent)]
+    Invalid(#[from] InvalidLimit),
+}
+
+/// How much the simulated accounts hold: `small`, `default`, `large`, or parts of the default that are set, such as
+/// `log_groups=10..80,secrets=5`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    log_groups: RangeInclusive<u32>,
+    log_streams: RangeInclusive<u32>,
+    parameters: RangeInclusive<u32>,
+    secrets: RangeInclusive<u32>,
+}
+
+impl Default for Size {
+    /// Regions whose slowest bucket needs about 25 seconds for the largest of them.
+    fn default() -> Self {
+        Size { log_groups: 40..=620, log_streams: 0..=40, parameters: 20..=200, secrets: 5..=40 }
+    }
+}
+
+impl Size {
+    /// The size of a fleet of so many accounts and regions.
+    pub fn fleet(&self, accounts: usize, regions: usize) -> FleetSize {
+        FleetSize {
+            accounts,
+            regions,
+            log_groups: self.log_groups.clone(),
+            log_streams: self.log_streams.clone(),
+            parameters: self.parameters.clone(),
+            secrets: self.secrets.clone(),
+        }
+    }
+
+    fn small() -> Self {
+        Size { log_groups: 5..=60, log_streams: 0..=60, parameters: 5..=90, secrets: 5..=40 }
+    }
+
+    fn large() -> Self {
+        Size { log_groups: 500..=2500, log_streams: 0..=60, parameters: 500..=4000, secrets: 100..=1000 }
+    }
+}
+
+impl FromStr for Size {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text {
+            "small" => return Ok(Size::small()),
+            "default" => return Ok(Size::default()),
+            "large" => return Ok(Size::large()),
+            _ => {}
+        }
+        let mut size = Size::default();
+        for part in text.split(',') {
+            let (name, value) = part.split_once('=').ok_or_else(|| TextError::Size(part.to_owned()))?;
+            let range = match name {
+                "log_groups" => &mut size.log_groups,
+                "log_streams" => &mut size.log_streams,
+                "parameters" => &mut size.parameters,
+                "secrets" => &mut size.secrets,
+                _ => return Err(TextError::Size(part.to_owned())),
+            };
+            *range = count(value).ok_or_else(|| TextError::Count(value.to_owned()))?;
+        }
+        Ok(size)
+    }
+}
+
+fn count(text: &str) -> Option<RangeInclusive<u32>> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let range = from.parse().ok()?..=to.strip_prefix('=').unwrap_or(to).parse().ok()?;
+    (!range.is_empty()).then_some(range)
+}
+
+/// A bucket of the simulation at another size: `logs.DescribeLogGroups=10/5` holds ten calls and gains five a second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BucketSize {
+    bucket: String,
+    limit: Limit,
+}
+
+impl BucketSize {
+    /// The limits with this one in place of what they had.
+    pub fn apply(&self, limits: Limits) -> Limits {
+        limits.clone().with(&self.bucket, self.limit).unwrap_or(limits)
+    }
+}
+
+impl FromStr for BucketSize {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let invalid = || TextError::Limit(text.to_owned());
+        let (bucket, size) = text.split_once('=').ok_or_else(invalid)?;
+        let (capacity, refill) = size.split_once('/').unwrap_or((size, size));
+        let limit = Limit::new(capacity.parse().map_err(|_| invalid())?, refill.parse().map_err(|_| invalid())?)?;
+        match Limits::default().with(bucket, limit) {
+            Ok(_) => Ok(BucketSize { bucket: bucket.to_owned(), limit }),
+            Err(_) => Err(TextError::Bucket(bucket.to_owned())),
+        }
+    }
+}
+
+fn buckets() -> String {
+    Limits::default().quotas().iter().map(|quota| quota.bucket).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+use super::*;
+
+#[test]
+fn a_size_is_a_name_or_parts_of_the_default() {
+    assert_eq!("default".parse(), Ok(Size::default()));
+    assert_eq!("small".parse(), Ok(Size::small()));
+    assert_eq!("large".parse(), Ok(Size::large()));
+    let set: Size = "log_groups=10..80,secrets=5".parse().expect("a size");
+    assert_eq!(set, Size { log_groups: 10..=80, secrets: 5..=5, ..Size::default() });
+}
+
+#[test]
+fn a_text_that_is_no_size_is_refused_with_what_would_be() {
+    for text in ["huge", "", "log_groups", "buckets=4", "secrets=4,,"] {
+        let error = text.parse::<Size>().expect_err(text);
+        assert!(matches!(error, TextError::Size(_)), "{error:?}");
+        assert!(error.to_string().contains("small, default or large"));
+    }
+    for text in ["secrets=", "secrets=-1", "secrets=9..3", "secrets=a..b", "secrets=99999999999"] {
+        assert!(matches!(text.parse::<Size>(), Err(TextError::Count(_))), "{text}");
+    }
+}
+
+#[test]
+fn a_limit_sets_one_bucket_of_the_simulation() {
+    let both: BucketSize = "logs.DescribeLogGroups=10/5".parse().expect("a limit");
+    let same: BucketSize = "ssm.parameter-reads=7".parse().expect("a limit");
+    let limits = same.apply(both.apply(Limits::default()));
+    let size = |bucket: &str| {
+        let quota = limits.quotas().iter().find(|quota| quota.bucket == bucket).expect("a bucket");
+        (quota.limit.capacity(), quota.limit.refill_per_s())
+    };
+    assert_eq!(size("logs.DescribeLogGroups"), (10.0, 5.0));
+    assert_eq!(size("ssm.parameter-reads"), (7.0, 7.0));
+    assert_eq!(size("logs.DescribeLogStreams"), (25.0, 25.0));
+}
+
+#[test]
+fn a_text_that_is_no_limit_is_refused() {
+    for text in ["logs.DescribeLogGroups", "logs.DescribeLogGroups=", "logs.DescribeLogGroups=5/x"] {
+        assert!(matches!(text.parse::<BucketSize>(), Err(TextError::Limit(_))), "{text}");
+    }
+    assert!(matches!("logs.DescribeLogGroups=0/5".parse::<BucketSize>(), Err(TextError::Invalid(_))));
+    let error = "logs.Nothing=5".parse::<BucketSize>().expect_err("an unknown bucket");
+    assert!(error.to_string().contains("logs.DescribeLogStreams"), "{error}");
+}

@@ -1,0 +1,208 @@
+//! Where to look.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use aws_config::BehaviorVersion;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_http_client::Builder;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
+
+use super::clients::{Clients, Mode};
+use super::listing::{Kind, Listing, Place};
+use super::options::Args;
+use crate::sim::aws::{Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE};
+use crate::sim::{Ideal, Leaf, Server};
+
+/// What a new program of the SDK would choose.
+fn behaviour() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}
+
+/// A place that cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// No fleet has this size.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The simulation found no port.
+    #[error("the simulated AWS does not start: {0}")]
+    Start(#[from] io::Error),
+    /// Neither the command line nor the profile names one.
+    #[error("profile {0} names no region: use --region")]
+    NoRegion(String),
+}
+
+/// The accounts and regions to list.
+#[derive(Debug)]
+pub struct World {
+    spots: Vec<Spot>,
+    simulated: Option<Simulated>,
+}
+
+/// One region of one account, and how to sign for it.
+#[derive(Debug)]
+struct Spot {
+    place: Arc<Place>,
+    config: SdkConfig,
+    /// The account's id, where it is known before anyone has asked.
+    account: Option<String>,
+}
+
+/// The simulation, if there is one.
+#[derive(Debug)]
+pub struct Simulated {
+    aws: Arc<Aws>,
+    server: Server,
+}
+
+impl World {
+    /// Starts a simulated AWS.
+    ///
+    /// # Errors
+    /// [`WorldError::Fleet`], [`WorldError::Start`].
+    pub async fn simulate(args: &Args) -> Result<Self, WorldError> {
+        let fleet = Fleet::seeded(args.seed, &args.size.fleet(args.accounts, args.regions))?;
+        let limits = args.limits.iter().fold(Limits::default(), |limits, size| size.apply(limits));
+        let aws = Arc::new(Aws::new(fleet, limits));
+        let server = Server::start(aws.clone(), args.seed).await?;
+        for fault in &args.faults {
+            server.faults().add(fault.clone());
+        }
+        // One client, so that all share its connections.
+        let http = Builder::new().build_http();
+        let mut spots = Vec::new();
+        for account in aws.fleet().accounts() {
+            for region in aws.fleet().regions() {
+                let config = SdkConfig::builder()
+                    .behavior_version(behaviour())
+                    .credentials_provider(SharedCredentialsProvider::new(credentials(account)))
+                    .region(Region::new(*region))
+                    .endpoint_url(server.url())
+                    .http_client(http.clone())
+                    .build();
+                let place = Place { account: account.id().to_owned(), region: (*region).to_owned() };
+                spots.push(Spot { place: Arc::new(place), config, account: Some(account.id().to_owned()) });
+            }
+        }
+        Ok(World { spots, simulated: Some(Simulated { aws, server }) })
+    }
+
+    /// Reads the profiles of a real AWS, or of whatever is at the endpoint URL.
+    ///
+    /// # Errors
+    /// [`WorldError::NoRegion`].
+    pub async fn real(args: &Args) -> Result<Self, WorldError> {
+        let mut profiles: Vec<_> = args.profiles.iter().map(|name| Some(name.as_str())).collect();
+        if profiles.is_empty() {
+            profiles.push(None);
+        }
+        let mut spots = Vec::new();
+        for profile in profiles {
+            let name = profile.unwrap_or("default").to_owned();
+            let mut loader = aws_config::defaults(behaviour());
+            if let Some(profile) = profile {
+                loader = loader.profile_name(profile);
+            }
+            if let Some(url) = &args.endpoint_url {
+                loader = loader.endpoint_url(url);
+            }
+            if let Some(region) = args.region_names.first() {
+                loader = loader.region(Region::new(region.clone()));
+            }
+            let config = loader.load().await;
+            let mut regions: Vec<_> = args.region_names.iter().cloned().map(Region::new).collect();
+            if regions.is_empty() {
+                regions.push(config.region().cloned().ok_or_else(|| WorldError::NoRegion(name.clone()))?);
+            }
+            for region in regions {
+                let place = Place { account: name.clone(), region: region.to_string() };
+                let config = config.to_builder().region(region).build();
+                spots.push(Spot { place: Arc::new(place), config, account: None });
+            }
+        }
+        Ok(World { spots, simulated: None })
+    }
+
+    /// The listings of all places.
+    pub fn listings(&self, mode: &Mode, fan_out: usize) -> Vec<Listing> {
+        let listings = self.spots.iter().map(|spot| {
+            let clients = Clients::new(mode, &spot.config, spot.account.as_deref());
+            Kind::ALL.map(|kind| Listing::new(spot.place.clone(), kind, clients.clone(), fan_out))
+        });
+        listings.flatten().collect()
+    }
+
+    /// The simulation, if this is one.
+    pub fn simulated(&self) -> Option<&Simulated> {
+        self.simulated.as_ref()
+    }
+
+    /// Ends the simulation, if this is one.
+    pub async fn close(self) {
+        if let Some(Simulated { server, .. }) = self.simulated {
+            server.stop().await;
+        }
+    }
+}
+
+impl Simulated {
+    /// The simulated AWS.
+    pub fn aws(&self) -> &Aws {
+        &self.aws
+    }
+
+    /// Its server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The least time in which its buckets can grant the job.
+    pub fn ideal(&self) -> Ideal {
+        self.aws.ideal(self.requests().iter().map(|(leaf, requests)| (leaf, *requests)))
+    }
+
+    /// The requests that the job needs if none fails.
+    pub fn requests(&self) -> BTreeMap<Leaf, u64> {
+        let mut job = BTreeMap::new();
+        for account in self.aws.fleet().accounts() {
+            for region in self.aws.fleet().regions() {
+                for (service, operation, requests) in requests(account.estate(region)) {
+                    let (account, region) = (account.id().to_owned(), (*region).to_owned());
+                    let leaf = Leaf { account, region, service: service.to_owned(), operation: operation.to_owned() };
+                    job.insert(leaf, requests);
+                }
+            }
+        }
+        job
+    }
+}
+
+fn requests(estate: &Estate) -> [(&'static str, &'static str, u64); 7] {
+    let rows = |count: usize| count as u64;
+    let pages = |rows: u64, page: u32| rows.div_ceil(u64::from(page)).max(1);
+    let streams = estate.log_groups.iter().map(|group| pages(u64::from(group.streams), LOGS_PAGE)).sum();
+    let (groups, parameters) = (rows(estate.log_groups.len()), rows(estate.parameters.len()));
+    let secrets = rows(estate.secrets.len());
+    [
+        ("sts", "GetCallerIdentity", 1),
+        ("logs", "DescribeLogGroups", pages(groups, LOGS_PAGE)),
+        ("logs", "DescribeLogStreams", streams),
+        ("ssm", "DescribeParameters", pages(parameters, PARAMETERS_PAGE)),
+        ("ssm", "GetParameter", parameters),
+        ("secretsmanager", "ListSecrets", pages(secrets, SECRETS_PAGE)),
+        ("secretsmanager", "DescribeSecret", secrets),
+    ]
+}
+
+fn credentials(account: &Account) -> Credentials {
+    Credentials::builder()
+        .access_key_id(account.access_key_id())
+        .secret_access_key(account.secret_access_key())
+        .provider_name("simulated")
+        .build()
+}

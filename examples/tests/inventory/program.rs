@@ -1,0 +1,142 @@
+use std::io::Write;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use cloud_governor_examples::sim::Server;
+use cloud_governor_examples::sim::aws::{Aws, Fleet, Limits};
+use serde_json::Value;
+
+use crate::common::args;
+
+const SMALL: &str = "--accounts 1 --regions 2 --size log_groups=4,log_streams=2,parameters=4,secrets=4";
+
+/// The program, without whatever this process's environment says about AWS or the governor.
+fn inventory(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_inventory"));
+    let ours = |name: &str| name.starts_with("AWS_") || name.starts_with("CLOUD_GOVERNOR") || name == "RUST_LOG";
+    for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
+        command.env_remove(name);
+    }
+    command.args(line.split_whitespace());
+    command
+}
+
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output()).await.expect("a thread").expect("the program starts")
+}
+
+fn object(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_is_one_object_with_the_promised_keys() {
+    let output = output(inventory(&format!("{SMALL} --json"))).await;
+    assert_eq!(output.status.code(), Some(0));
+    let report = object(&output);
+    assert_eq!(report["lost"], 0);
+    assert_eq!(report["listed"], 1 + 2 * (4 + 4 * 2 + 4 + 4));
+    assert!(report["wall_s"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    assert!(report["ideal_s"].is_number());
+    assert_eq!(report["server"]["throttled"], 0);
+    let requests = report["server"]["requests"].as_u64().expect("a count");
+    let by_action = report["server"]["by_action"].as_object().expect("counts");
+    assert_eq!(by_action.len(), 7);
+    assert_eq!(by_action.values().filter_map(|counts| counts["requests"].as_u64()).sum::<u64>(), requests);
+    assert_eq!(report["summary"]["totals"]["calls"], requests);
+    assert!(output.stderr.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tables_tell_places_messages_and_the_server_s_counts() {
+    let output = output(inventory(SMALL)).await;
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).expect("text");
+    for expected in
+        ["eu-west-1", "us-east-1", "governed:", "0 lost", "the governor says:", "the server saw", "GetParameter"]
+    {
+        assert!(text.contains(expected), "{expected}:\n{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_json_lines_on_standard_error() {
+    let output = output(inventory(&format!("{SMALL} --json --log json --fault brownout=1/4:service=ssm"))).await;
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(object(&output)["lost"], 0);
+    let text = String::from_utf8(output.stderr).expect("text");
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+    assert!(events.iter().any(|event| event["target"] == "cloud_governor" && event["message"] == "retrying"), "{text}");
+}
+
+/// A simulation that the program does not know to be one.
+async fn elsewhere() -> (Arc<Aws>, Server) {
+    let size = args(SMALL).size.fleet(1, 2);
+    let aws = Arc::new(Aws::new(Fleet::seeded(3, &size).expect("a possible size"), Limits::default()));
+    let server = Server::start(aws.clone(), 3).await.expect("a free port");
+    (aws, server)
+}
+
+fn signed_for(aws: &Aws, mut command: Command) -> Command {
+    let account = &aws.fleet().accounts()[0];
+    command
+        .env("AWS_ACCESS_KEY_ID", account.access_key_id())
+        .env("AWS_SECRET_ACCESS_KEY", account.secret_access_key())
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compatible_server_is_listed_like_a_real_aws() {
+    let (aws, server) = elsewhere().await;
+    let line = format!("--endpoint-url {} --region eu-west-1 --region us-east-1", server.url());
+    let json = output(signed_for(&aws, inventory(&format!("{line} --json")))).await;
+    assert_eq!(json.status.code(), Some(0), "{json:?}");
+    let report = object(&json);
+    assert_eq!(report["lost"], 0);
+    assert_eq!(report["found"]["parameters"], aws.fleet().totals().parameters);
+    assert!(report["server"].is_null() && report["ideal_s"].is_null());
+    let text = output(signed_for(&aws, inventory(&line))).await;
+    assert!(String::from_utf8_lossy(&text.stdout).contains(aws.fleet().accounts()[0].id()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_configuration_ends_it_before_any_request() {
+    let (aws, server) = elsewhere().await;
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    writeln!(file, "ratelimit:\n  aws:\n    max_retires: 3").expect("written");
+    let line = format!("--endpoint-url {} --region eu-west-1 --json --config", server.url());
+    let mut command = signed_for(&aws, inventory(&line));
+    command.arg(file.path());
+    let refused = output(command).await;
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(refused.stdout.is_empty());
+    let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(complaint.contains("max_retires") && complaint.contains("line 3"), "{complaint}");
+    assert_eq!(server.truth().snapshot().totals.requests, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_command_line_has_the_same_exit_code() {
+    for line in ["--fault earthquake", "--limit logs.Nothing=4", "--accounts 0", "--size huge", "--ungoverned legacy"] {
+        let refused = output(inventory(line)).await;
+        assert_eq!(refused.status.code(), Some(2), "{line}");
+        assert!(refused.stdout.is_empty() && !refused.stderr.is_empty(), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_in_no_output() {
+    let (aws, server) = elsewhere().await;
+    let line = format!("--endpoint-url {} --region eu-west-1 --log json", server.url());
+    let mut command = signed_for(&aws, inventory(&line));
+    command.env("RUST_LOG", "warn,cloud_governor=trace,inventory=trace");
+    let output = output(command).await;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("eu-west-1"));
+    assert!(!said.contains(aws.fleet().accounts()[0].secret_access_key()));
+    assert!(!said.contains("value of "), "a parameter's value");
+}
