@@ -34,6 +34,8 @@
 //! * A client that sets its own retry configuration, identity cache or HTTP client replaces that part of the hooks; a
 //!   warning says so once.
 
+#![warn(clippy::unwrap_used)]
+
 mod body;
 mod error;
 mod gate;

@@ -160,3 +160,16 @@ async fn a_client_whose_own_http_client_replaces_ours_still_ends() {
     assert!(server.count() >= 3);
     drop(ssm(&server, &governor));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_without_an_http_client_sends_with_the_one_that_is_given() {
+    let server = Server::always(Reply::json_error(503, "InternalServerError"));
+    let governor = governor(|aws| aws.max_retries(2));
+    let mut config = plain(&server);
+    config.set_http_client(None);
+    let client = aws_smithy_runtime_api::client::http::SharedHttpClient::new(server.clone());
+    let config = AwsHooks::builder().http_client(client).governor(governor.clone()).install(&config.build());
+    aws_sdk_ssm::Client::new(&config).get_parameter().name("a").send().await.expect_err("503");
+    assert_eq!(server.count(), 3);
+    assert_eq!(totals(&governor).operations, 1);
+}
