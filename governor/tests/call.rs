@@ -257,6 +257,7 @@ async fn a_calls_own_retries_do_not_trip_the_breaker() {
     assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
 }
 
+/// opossum#119: half-open let all through.
 #[tokio::test(start_paused = true)]
 async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_all_through() {
     let governor =

@@ -1,5 +1,7 @@
 //! Futures dropped at every await, held and never polled, woken and dropped from odd places; panicking operations.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use std::future::Future;
@@ -282,6 +284,9 @@ fn a_fake_sleep_whose_waker_owns_a_sleeping_task_is_dropped_without_a_deadlock()
 
 // ===== any interleaving =====
 
+/// A call on its way to an attempt.
+type Admission = Pin<Box<dyn Future<Output = (cloud_governor::Call, Option<cloud_governor::Attempt>)>>>;
+
 #[derive(Debug, Clone)]
 enum Move {
     Admit(usize),
@@ -332,7 +337,7 @@ proptest! {
         let policy = RetryPolicy::builder().deadline(secs(40.0)).attempt_timeout(secs(1_000.0)).build().unwrap();
         let new_call = || governor.call(&scope()).policy(policy);
         let mut calls: Vec<_> = (0..6).map(|_| Some(new_call())).collect();
-        let mut admissions: Vec<Option<Pin<Box<dyn Future<Output = (cloud_governor::Call, Option<cloud_governor::Attempt>)>>>>> =
+        let mut admissions: Vec<Option<Admission>> =
             (0..6).map(|_| None).collect();
         let mut attempts: Vec<Option<cloud_governor::Attempt>> = (0..6).map(|_| None).collect();
         for step in steps {

@@ -1,5 +1,7 @@
 //! Clocks that stand still, go back, or wake too early; the fake clock, for tasks and threads.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use std::future::Future;
