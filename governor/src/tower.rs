@@ -1,4 +1,4 @@
-//! A tower [`Layer`](tower_layer::Layer) that governs a service.
+//! A tower [`Layer`] that governs a service.
 //!
 //! Each request is one logical call, each use of the inner service one attempt. The slot is held until the inner
 //! service's response future ends; a body that streams on afterwards is not part of the attempt.
