@@ -497,6 +497,18 @@ async fn an_attempt_that_was_not_sent_is_not_counted_and_its_retry_is_still_paid
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_paid_retry_that_was_never_sent_costs_nothing() {
+    let governor = governor("ratelimit: { github: { retry_budget: 1 } }");
+    let mut call = governor.call(&scope());
+    for _ in 0..3 {
+        admit(&mut call).await.finish(fails(Class::Transient));
+    }
+    admit(&mut call).await.unsent();
+    drop(call);
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_charge_does_not_outlive_its_call_in_an_attempt_that_is_kept() {
     let governor = governor("ratelimit: { github: { retry_budget: 1 } }");
     let mut call = governor.call(&scope());
