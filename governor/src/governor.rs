@@ -33,6 +33,9 @@ const KEEP_IDLE: Duration = Duration::from_secs(600);
 /// Under this many leaves, none is forgotten: looking costs more than keeping.
 const FIRST_SWEEP: usize = 1_024;
 
+/// How long after room was looked for in vain it is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 // ===== what scopes share =====
 
 /// What the calls of one provider share.
@@ -169,6 +172,8 @@ struct Registry {
     bulkheads: HashMap<Scope, Arc<Bulkhead>>,
     leaves: HashMap<Scope, Arc<Leaf>>,
     sweep_at: usize,
+    /// Until then the hard cap is reached and every leaf is in use.
+    full_until: Timestamp,
     /// Counts of leaves that were forgotten.
     retired: Totals,
     /// Counters of leaves that were forgotten with calls under way, which still count there.
@@ -398,6 +403,7 @@ impl Registry {
             bulkheads: HashMap::new(),
             leaves: HashMap::new(),
             sweep_at: FIRST_SWEEP,
+            full_until: Timestamp::ZERO,
             retired: Totals::default(),
             retiring: Vec::new(),
         }
@@ -414,14 +420,7 @@ impl Registry {
         if let Some(known) = self.leaves.get(&key) {
             return Arc::clone(known);
         }
-        if self.leaves.len() >= self.sweep_at.min(MAX_LEAVES) {
-            self.sweep(now);
-        }
-        let key = if self.leaves.len() < MAX_LEAVES || self.forget_oldest() {
-            key
-        } else {
-            Scope::new(key.provider(), "", "", "")
-        };
+        let key = if self.has_room(now) { key } else { Scope::new(key.provider(), "", "", "") };
         if let Some(known) = self.leaves.get(&key) {
             return Arc::clone(known);
         }
@@ -444,6 +443,23 @@ impl Registry {
         });
         self.leaves.insert(key, Arc::clone(&leaf));
         leaf
+    }
+
+    /// Whether one more leaf may exist; makes room if need be. Where none could be made it is not looked for again for
+    /// a while: that goes through every leaf, and all callers wait for it.
+    fn has_room(&mut self, now: Timestamp) -> bool {
+        if self.leaves.len() < self.sweep_at.min(MAX_LEAVES) {
+            return true;
+        }
+        if now < self.full_until {
+            return false;
+        }
+        self.sweep(now);
+        let room = self.leaves.len() < MAX_LEAVES || self.forget_oldest();
+        if !room {
+            self.full_until = now + LOOK_AGAIN;
+        }
+        room
     }
 
     /// Forgets leaves that are idle and as good as new, and what only they used.

@@ -158,10 +158,11 @@ fn the_budget_pays_each_token_once_and_loses_no_refund() {
 
 #[test]
 fn a_token_that_is_given_back_always_finds_the_one_that_waits() {
-    model(|| {
-        let settings = Config::default().provider("generic");
+    // Outside the model: its threads' stacks are too small for reading settings.
+    let law = Config::default().provider("generic").throttle.clone();
+    model(move || {
         let limits = crate::config::Limits::new(1.0, 1.0, 0.05).unwrap();
-        let bucket = Arc::new(Bucket::new(limits, settings.throttle.clone(), NOW));
+        let bucket = Arc::new(Bucket::new(limits, law.clone(), NOW));
         let take = |bucket: &Arc<Bucket>| {
             let place = Place::next(Priority::Normal);
             let mut acquire = Acquire::new(std::slice::from_ref(bucket), 1.0, place, None);

@@ -1,5 +1,7 @@
 //! Blocking calls: on threads, on the runtime's blocking threads, and never on a thread that runs tasks.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use std::io;

@@ -257,6 +257,7 @@ async fn a_calls_own_retries_do_not_trip_the_breaker() {
     assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
 }
 
+/// opossum#119: half-open let all through.
 #[tokio::test(start_paused = true)]
 async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_all_through() {
     let governor =
@@ -493,6 +494,18 @@ async fn an_attempt_that_was_not_sent_is_not_counted_and_its_retry_is_still_paid
     assert_eq!(attempt.finish(fails(Class::Transient)), Verdict::GiveUp(GiveUp::RetryBudgetExhausted));
     drop(call);
     assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 0, "sent, and so spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paid_retry_that_was_never_sent_costs_nothing() {
+    let governor = governor("ratelimit: { github: { retry_budget: 1 } }");
+    let mut call = governor.call(&scope());
+    for _ in 0..3 {
+        admit(&mut call).await.finish(fails(Class::Transient));
+    }
+    admit(&mut call).await.unsent();
+    drop(call);
+    assert_eq!(governor.inspect(&scope()).unwrap().retry_budget, 1);
 }
 
 #[tokio::test(start_paused = true)]

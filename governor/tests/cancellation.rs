@@ -1,5 +1,7 @@
 //! Futures dropped at every await, held and never polled, woken and dropped from odd places; panicking operations.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use std::future::Future;
@@ -237,32 +239,45 @@ fn a_waiting_task_that_dies_with_its_last_waker_leaves_the_line_without_a_deadlo
 
 #[test]
 fn wakers_that_run_their_task_at_once_may_use_the_governor_from_anywhere() {
-    comes_back(|| {
-        let clock = ForgetfulClock::default();
-        let governor = with_clock("ratelimit: { github: { max_rps: 0.01, burst: 1, account_concurrency: 1 } }", clock);
-        let mut first = governor.call(&scope());
-        let Poll::Ready(Ok(attempt)) = poll_once(pin!(first.admit())) else { panic!("not admitted") };
-        let served = Arc::new(Mutex::new(0));
-        for _ in 0..4 {
-            let (governor, served) = (governor.clone(), Arc::clone(&served));
-            Task::start(true, async move {
-                let mut call = governor.call(&scope());
-                let attempt = call.admit().await.unwrap();
-                *served.lock().unwrap() += 1;
-                // Uses the registry's lock while configure() or reset() is waking.
-                governor.reset();
-                governor.settings("another");
-                attempt.finish(Outcome::Success);
-            });
-        }
-        attempt.finish(Outcome::Success);
-        governor.reset();
-        let roomy = "ratelimit: { github: { max_rps: 100, burst: 100, account_concurrency: 9 } }";
-        governor.reconfigure(Config::from_yaml(roomy, "test").unwrap());
-        governor.reset();
-        assert_eq!(*served.lock().unwrap(), 4);
-        assert_idle(&governor);
-    });
+    type Change = fn(&Governor, cloud_governor::Attempt);
+    let changes: [(&str, Change); 4] = [
+        ("finish", |_, attempt| {
+            attempt.finish(fails(Class::Throttled));
+        }),
+        ("drop", |_, attempt| drop(attempt)),
+        ("reset", |governor, _attempt| governor.reset()),
+        ("reconfigure", |governor, _attempt| {
+            let roomy = "ratelimit: { github: { max_rps: 100, burst: 100, account_concurrency: 9 } }";
+            governor.reconfigure(Config::from_yaml(roomy, "test").unwrap());
+        }),
+    ];
+    let lines = ["max_rps: 0.2, burst: 1", "account_concurrency: 1"];
+    for (line, (name, change)) in lines.into_iter().flat_map(|line| changes.map(|change| (line, change))) {
+        // A slot that comes back is nothing to those who wait for a token.
+        let wakes = (line, name) != (lines[0], "drop");
+        comes_back(move || {
+            let governor = with_clock(&format!("ratelimit: {{ github: {{ {line} }} }}"), ForgetfulClock::default());
+            let mut first = governor.call(&scope());
+            let Poll::Ready(Ok(attempt)) = poll_once(pin!(first.admit())) else { panic!("not admitted") };
+            let polls = Arc::new(Mutex::new(0));
+            for _ in 0..4 {
+                let (governor, polls) = (governor.clone(), Arc::clone(&polls));
+                Task::start(true, async move {
+                    let mut call = governor.call(&scope());
+                    let mut admit = pin!(call.admit());
+                    let attempt = std::future::poll_fn(|cx| {
+                        *polls.lock().unwrap() += 1;
+                        governor.settings("another");
+                        admit.as_mut().poll(cx)
+                    });
+                    drop(attempt.await);
+                });
+            }
+            let before = *polls.lock().unwrap();
+            change(&governor, attempt);
+            assert_eq!(*polls.lock().unwrap() > before, wakes, "{name} with {line}");
+        });
+    }
 }
 
 #[test]
@@ -281,6 +296,9 @@ fn a_fake_sleep_whose_waker_owns_a_sleeping_task_is_dropped_without_a_deadlock()
 }
 
 // ===== any interleaving =====
+
+/// A call on its way to an attempt.
+type Admission = Pin<Box<dyn Future<Output = (cloud_governor::Call, Option<cloud_governor::Attempt>)>>>;
 
 #[derive(Debug, Clone)]
 enum Move {
@@ -332,7 +350,7 @@ proptest! {
         let policy = RetryPolicy::builder().deadline(secs(40.0)).attempt_timeout(secs(1_000.0)).build().unwrap();
         let new_call = || governor.call(&scope()).policy(policy);
         let mut calls: Vec<_> = (0..6).map(|_| Some(new_call())).collect();
-        let mut admissions: Vec<Option<Pin<Box<dyn Future<Output = (cloud_governor::Call, Option<cloud_governor::Attempt>)>>>>> =
+        let mut admissions: Vec<Option<Admission>> =
             (0..6).map(|_| None).collect();
         let mut attempts: Vec<Option<cloud_governor::Attempt>> = (0..6).map(|_| None).collect();
         for step in steps {

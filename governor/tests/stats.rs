@@ -1,5 +1,7 @@
 //! Counters: for the process, for one run, as JSON and as lines that a person reads.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use std::io;

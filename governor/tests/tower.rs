@@ -1,6 +1,7 @@
 //! The tower layer: retries, responses, timeouts, readiness of the inner service, cancellation.
 
 #![cfg(feature = "tower")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 

@@ -60,6 +60,7 @@ fn a_retry_after_beyond_expression_does_not_overflow() {
     assert_eq!(backoff.next(Some(Duration::MAX)), Duration::MAX);
 }
 
+/// aws-sdk-rust#960, djc/tokio-retry#1, tryhard#24, mulligan#31: overflow in the exponent, and a wrap to no wait.
 #[test]
 fn full_jitter_does_not_overflow_or_spin_at_any_number_of_retries() {
     let mut backoff = backoff(Duration::from_millis(500), Duration::from_secs(20), Jitter::Full, 7);

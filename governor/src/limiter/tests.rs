@@ -130,6 +130,7 @@ fn tokens_at_hand_are_void_once_the_server_throttles() {
     assert!(caller.takes(at(1.1)));
 }
 
+/// smithy-lang/smithy-rs#4749: a retry cost more than the bucket could hold.
 #[test]
 fn a_retry_at_the_floor_goes_on_and_pays_exactly_one_token() {
     let bucket = bucket(0.05, 1.0);
@@ -141,6 +142,7 @@ fn a_retry_at_the_floor_goes_on_and_pays_exactly_one_token() {
     assert!(bucket.view(at(20.1)).tokens < 0.01);
 }
 
+/// tikv/pd#10745: a stale time rewound the bucket, which then minted the same tokens twice.
 #[test]
 fn time_that_goes_back_mints_nothing() {
     let bucket = bucket(10.0, 10.0);
