@@ -21,7 +21,8 @@ struct Moto {
 impl Moto {
     fn start() -> Self {
         let program = std::env::var("MOTO_SERVER").expect("MOTO_SERVER names moto's server program");
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr()).expect("a port").port();
+        let port =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr()).expect("a port").port();
         let process = Command::new(program)
             .args(["-H", "127.0.0.1", "-p", &port.to_string()])
             .stdout(Stdio::null())

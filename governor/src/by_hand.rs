@@ -234,11 +234,12 @@ impl<C> Resilience<C> {
                 (resilience.settle(&judge, attempt, result), operation)
             });
             match within(&**governor.clock(), timeout, work).await {
-                Some((Settled::Return(result), _)) => return result,
-                Some((Settled::Again(error), returned)) => {
+                Some(Some((Settled::Return(result), _))) => return result,
+                Some(Some((Settled::Again(error), returned))) => {
                     last = Some(error);
                     operation = returned;
                 }
+                Some(None) => return Err(last_or(last, no_thread(scope))),
                 None => {
                     // The work settles its attempt when it ends, and that is then the call's end.
                     call.stop_retrying();
@@ -313,6 +314,11 @@ fn last_or<E>(last: Option<E>, refusal: Refusal) -> Error<E> {
     last.map_or(Error::Refused(refusal), Error::Call)
 }
 
+fn no_thread(scope: &Scope) -> Refusal {
+    let reason = "there is no thread for a blocking call";
+    Refusal::new(RefusalKind::RuntimeThread, scope.clone(), reason, None)
+}
+
 pub(crate) fn timed_out(attempt: &Attempt) -> Refusal {
     let reason = format!("attempt {} was not answered within its timeout", attempt.number());
     Refusal::new(RefusalKind::AttemptTimedOut, attempt.scope().clone(), reason, None)
@@ -330,8 +336,9 @@ pub(crate) async fn within<F: Future>(clock: &dyn Clock, timeout: Option<Duratio
     .await
 }
 
-/// Runs `work` on a thread that may block; the runtime's, where there is one. A panic in it goes on here.
-async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Runs `work` on a thread that may block; the runtime's, where there is one. A panic in it goes on here. `None` if there
+/// is no thread to be had: the runtime is shutting down, or the system has no more.
+async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
         // Nobody to tell if the caller was dropped: the work has settled its attempt itself.
@@ -339,13 +346,13 @@ async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send +
     };
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(work)),
-        Err(_) => drop(std::thread::spawn(work)),
+        // If it fails, the sender goes with the work, which the receiver sees.
+        Err(_) => drop(std::thread::Builder::new().spawn(work)),
     }
     match receiver.await {
-        Ok(Ok(output)) => output,
+        Ok(Ok(output)) => Some(output),
         Ok(Err(panic)) => resume_unwind(panic),
-        // The runtime is shutting down and will not run it: this task is about to be dropped too.
-        Err(_) => std::future::pending().await,
+        Err(_) => None,
     }
 }
 

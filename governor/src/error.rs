@@ -75,7 +75,8 @@ pub enum RefusalKind {
     AttemptTimedOut,
     /// The call had ended, and was asked to be sent again.
     CallEnded,
-    /// A blocking call was made on a thread of an async runtime, which it would have stalled.
+    /// A blocking call had no thread to block: it was made on one that runs async tasks, which it would have stalled, or
+    /// none could be started for it.
     RuntimeThread,
 }
 

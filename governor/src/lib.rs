@@ -37,7 +37,7 @@
 //!
 //! | step | file | rule, by default |
 //! |---|---|---|
-//! | whom it is charged to | `scope.rs`, `governor.rs` | a bucket and a breaker per account, region and service, per operation where the settings say so; slots per account; a retry budget per provider |
+//! | whom it is charged to | `scope.rs`, `registry.rs` | a bucket and a breaker per account, region and service, per operation where the settings say so; slots per account; a retry budget per provider |
 //! | breaker | `breaker.rs` | five give-ups in a row open it for 30 s, then one probe decides |
 //! | deadline | `call.rs` | 900 s; a wait that cannot end before it is refused at once |
 //! | backoff | `backoff.rs` | decorrelated jitter from 0.5 s to 20 s, never under a Retry-After |
@@ -77,6 +77,7 @@ mod limiter;
 #[cfg(all(test, cloud_governor_loom))]
 mod models;
 mod policy;
+mod registry;
 mod scope;
 mod stats;
 mod sync;
@@ -101,8 +102,9 @@ pub use config::{
 };
 pub use drive::Admit;
 pub use error::{Error, Refusal, RefusalKind};
-pub use governor::{Governor, GovernorBuilder, Inspection, MAX_LEAVES, configure, get_governor, reset_governor};
+pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
 pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
+pub use registry::MAX_LEAVES;
 pub use scope::{ParseScopeError, Scope};
 pub use stats::{Bound, SlowedBucket, Stats, Summary, Totals, stats_scope};
 pub use waiters::Priority;

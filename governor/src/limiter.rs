@@ -10,6 +10,8 @@
 //! An acquisition over several buckets stands in the line of the first bucket that cannot serve it while keeping its
 //! place in those before, and takes from all in one step: no token is spent while another is waited for.
 
+mod token_bucket;
+
 use std::sync::Arc;
 use std::sync::atomic;
 use std::task::Waker;
@@ -19,146 +21,12 @@ use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter};
+use token_bucket::TokenBucket;
+pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 
-/// A shortfall too small to wait for: without it, rounding could make a waiter wake forever an instant too early.
-const NEGLIGIBLE: f64 = 1e-9;
-
-// ===== the law =====
-
-/// Tokens, and the rate they come at. Every method takes the time; one that goes back mints nothing.
-#[derive(Debug)]
-pub(crate) struct TokenBucket {
-    limits: Limits,
-    law: ThrottleSettings,
-    /// Tokens per second; between the floor and the ceiling.
-    rate: f64,
-    /// May be negative: a cost above the capacity is taken when the bucket is full and paid off afterwards.
-    tokens: f64,
-    refilled_at: Timestamp,
-    paused_until: Timestamp,
-    last_cut: Option<Timestamp>,
-    last_throttle: Option<Timestamp>,
-    last_raise: Option<Timestamp>,
-}
-
-/// What a throttle did to a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct ThrottleEffect {
-    /// The rate before and after, if it was cut.
-    pub(crate) lowered: Option<(f64, f64)>,
-    /// For how long the bucket is newly paused.
-    pub(crate) paused: Option<Duration>,
-}
-
-impl TokenBucket {
-    pub(crate) fn new(limits: Limits, law: ThrottleSettings, now: Timestamp) -> Self {
-        TokenBucket {
-            limits,
-            law,
-            rate: limits.max_rps(),
-            tokens: limits.burst(),
-            refilled_at: now,
-            paused_until: Timestamp::ZERO,
-            last_cut: None,
-            last_throttle: None,
-            last_raise: None,
-        }
-    }
-
-    /// How many tokens can lie ready. It follows the rate: a bucket cut to a quarter may burst to a quarter.
-    fn capacity(&self) -> f64 {
-        (self.limits.burst() * self.rate / self.limits.max_rps()).max(1.0)
-    }
-
-    /// Brings the tokens up to date. None come in during a pause: what the server does then is unknown.
-    pub(crate) fn refill(&mut self, now: Timestamp) {
-        let since = self.refilled_at.max(self.paused_until.min(now));
-        self.tokens = (self.tokens + now.since(since).as_secs_f64() * self.rate).min(self.capacity());
-        self.refilled_at = self.refilled_at.max(now);
-    }
-
-    /// When `cost` can be taken, behind others who wait for `before`.
-    fn ready_at(&self, before: f64, cost: f64, now: Timestamp) -> Timestamp {
-        let start = now.max(self.paused_until);
-        let missing = before + cost.min(self.capacity()) - self.tokens;
-        if missing <= NEGLIGIBLE { start } else { start + seconds(missing / self.rate) + Duration::from_nanos(1) }
-    }
-
-    fn give_back(&mut self, cost: f64) {
-        self.tokens = (self.tokens + cost).min(self.capacity());
-    }
-
-    /// The server throttled an attempt that was sent at `sent_at`.
-    pub(crate) fn throttled(
-        &mut self,
-        now: Timestamp,
-        sent_at: Timestamp,
-        retry_after: Option<Duration>,
-    ) -> ThrottleEffect {
-        self.refill(now);
-        self.last_throttle = Some(now);
-        // One congestion event: throttles close together, and those of requests sent before the cut took effect.
-        let same_event = self.last_cut.is_some_and(|cut| now.since(cut) < self.law.cut_interval || sent_at < cut);
-        let mut effect = ThrottleEffect::default();
-        if !same_event {
-            let before = self.rate;
-            self.rate = (self.rate * self.law.factor).max(self.limits.floor_rps());
-            self.last_cut = Some(now);
-            // The server's bucket is empty, so tokens held here are worth nothing.
-            self.tokens = self.tokens.min(0.0);
-            effect.lowered = (self.rate < before).then_some((before, self.rate));
-        }
-        if let Some(retry_after) = retry_after {
-            let until = now + retry_after.min(self.law.pause_cap);
-            if until > self.paused_until && until > now {
-                self.paused_until = until;
-                effect.paused = Some(until.until(now));
-            }
-        }
-        effect
-    }
-
-    /// The server served a call. Says the rate before and after, if it was raised.
-    pub(crate) fn succeeded(&mut self, now: Timestamp) -> Option<(f64, f64)> {
-        let ceiling = self.limits.max_rps();
-        if self.rate >= ceiling {
-            return None;
-        }
-        let quiet_since = self.last_throttle.max(self.last_raise)?;
-        if now.since(quiet_since) < self.law.recovery_after {
-            return None;
-        }
-        self.refill(now);
-        let before = self.rate;
-        self.rate = (self.rate + ceiling * self.law.recovery_step).min(ceiling);
-        self.last_raise = Some(now);
-        Some((before, self.rate))
-    }
-
-    /// New limits. What was learned of the server is kept where it is below the new ceiling.
-    fn reconfigure(&mut self, limits: Limits, law: ThrottleSettings, now: Timestamp) {
-        self.refill(now);
-        let was_slowed = self.rate < self.limits.max_rps();
-        if limits != self.limits {
-            self.rate =
-                if was_slowed { self.rate.clamp(limits.floor_rps(), limits.max_rps()) } else { limits.max_rps() };
-            self.limits = limits;
-            self.tokens = self.tokens.min(self.capacity());
-        }
-        self.law = law;
-    }
-
-    fn is_neutral(&self) -> bool {
-        self.rate >= self.limits.max_rps() && self.tokens >= self.capacity() && self.paused_until <= self.refilled_at
-    }
-}
-
-/// A duration of so many seconds; one too long to express is as long as can be.
-fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-}
-
-// ===== the bucket and its line =====
+/// How late a waiter may come without losing the tokens of the time between. A full bucket of one token would lose what a
+/// timer's millisecond brings at every call: a twentieth of the rate at fifty calls a second.
+const LATENESS: Duration = Duration::from_millis(20);
 
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
@@ -172,17 +40,6 @@ pub(crate) struct Bucket {
 struct State {
     tokens: TokenBucket,
     line: WaitList,
-}
-
-/// What people see of a bucket.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct BucketView {
-    pub(crate) rate_rps: f64,
-    pub(crate) ceiling_rps: f64,
-    pub(crate) burst: f64,
-    pub(crate) tokens: f64,
-    pub(crate) paused_for: Option<Duration>,
-    pub(crate) waiting: usize,
 }
 
 impl Bucket {
@@ -235,8 +92,7 @@ impl Bucket {
     pub(crate) fn reset(&self, now: Timestamp) {
         let wakers = {
             let mut state = self.state.lock();
-            let (limits, law) = (state.tokens.limits, state.tokens.law.clone());
-            state.tokens = TokenBucket::new(limits, law, now);
+            state.tokens.reset(now);
             state.replan(now)
         };
         wakers.into_iter().for_each(Waker::wake);
@@ -251,27 +107,23 @@ impl Bucket {
     /// At its ceiling, full, not paused, with nobody in line: as good as new.
     pub(crate) fn is_neutral(&self, now: Timestamp) -> bool {
         let mut state = self.state.lock();
-        state.tokens.refill(now);
+        state.refill(now);
         state.tokens.is_neutral() && state.line.is_empty()
     }
 
     pub(crate) fn view(&self, now: Timestamp) -> BucketView {
         let mut state = self.state.lock();
-        state.tokens.refill(now);
-        let tokens = &state.tokens;
-        let pause = tokens.paused_until.until(now);
-        BucketView {
-            rate_rps: tokens.rate,
-            ceiling_rps: tokens.limits.max_rps(),
-            burst: tokens.limits.burst(),
-            tokens: tokens.tokens,
-            paused_for: (!pause.is_zero()).then_some(pause),
-            waiting: state.line.len(),
-        }
+        state.refill(now);
+        state.tokens.view(now, state.line.len())
     }
 }
 
 impl State {
+    fn refill(&mut self, now: Timestamp) {
+        let late = if self.line.is_empty() { Duration::ZERO } else { LATENESS };
+        self.tokens.refill(now, late);
+    }
+
     /// The rate or the pause changed: works out anew when each in line is served. Returns the wakers of the first
     /// and of those whose deadline is now too early, who will find out when they ask.
     fn replan(&mut self, now: Timestamp) -> Vec<Waker> {
@@ -290,7 +142,7 @@ impl State {
 
     /// What `place` has to wait for; `None` if it is served now. Leaves its earlier entry out of the line.
     fn ask(&mut self, place: Place, cost: f64, now: Timestamp) -> Option<Wait> {
-        self.tokens.refill(now);
+        self.refill(now);
         let first = self.line.is_turn(place, now);
         let entry = self.line.remove(place);
         let ready_at = match entry {
@@ -360,7 +212,7 @@ impl Acquire {
                 .find_map(|(index, state)| Some((index, state.ask(self.place, self.cost, now)?)));
             let (asked, wakers) = match waits {
                 None => {
-                    states.iter_mut().for_each(|state| state.tokens.tokens -= self.cost);
+                    states.iter_mut().for_each(|state| state.tokens.take(self.cost));
                     (Asked::Taken, call_firsts(&mut states, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.ready_at) => {

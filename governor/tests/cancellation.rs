@@ -396,7 +396,9 @@ proptest! {
             let seen = governor.inspect(&scope()).expect("the scope is known");
             prop_assert!(seen.slots_in_use <= configured, "{:?}", seen);
             prop_assert!(seen.retry_budget <= 4);
-            prop_assert!(seen.tokens <= 3.0 + 1e-9 && seen.tokens >= -1.0);
+            // A full bucket takes in the tokens of 20 ms more while somebody is in line.
+            let most = 3.0 + if seen.waiting_for_rate > 0 { 5.0 * 0.02 } else { 0.0 };
+            prop_assert!(seen.tokens <= most + 1e-9 && seen.tokens >= -1.0, "{:?}", seen);
             let open = attempts.iter().flatten().count();
             prop_assert!(seen.slots_in_use <= open, "a slot that nobody holds: {:?}", seen);
             if seen.breaker == BreakerState::HalfOpen && seen.circuit_open_for.is_some() {

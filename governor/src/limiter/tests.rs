@@ -182,6 +182,22 @@ fn those_in_line_are_served_in_order_at_the_rate() {
 }
 
 #[test]
+fn waiters_who_come_a_moment_late_lose_nothing_even_at_a_burst_of_one() {
+    let bucket = bucket(50.0, 1.0);
+    drain(&bucket, at(0.0));
+    let mut line: Vec<Caller> = (0..500).map(|_| Caller::new(&bucket)).collect();
+    line.iter_mut().for_each(|caller| assert!(!caller.takes(at(0.0))));
+    let mut now = at(0.0);
+    for caller in &mut line {
+        while let Asked::Wait(until) = caller.ask(now) {
+            now = until + Duration::from_millis(1);
+        }
+    }
+    assert!(now < at(10.01), "500 tokens at 50 a second took until {now:?}");
+    assert!(bucket.view(at(60.0)).tokens <= 1.0, "a rested bucket is full at its burst");
+}
+
+#[test]
 fn a_higher_priority_goes_before_those_already_in_line() {
     let bucket = bucket(1.0, 1.0);
     drain(&bucket, at(0.0));

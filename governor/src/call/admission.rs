@@ -1,0 +1,304 @@
+//! The way to one attempt: every control, in order.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use super::{Attempt, Core, Current, GiveUp, Outcome, Verdict};
+use crate::breaker::{Pass, Refused};
+use crate::bulkhead::Slot;
+use crate::classify::Classification;
+use crate::clock::Timestamp;
+use crate::error::{Refusal, RefusalKind};
+use crate::events;
+use crate::limiter::{Acquire, Asked};
+use crate::registry::Leaf;
+use crate::scope::Scope;
+use crate::waiters::{Place, RECHECK};
+
+/// What one look at the controls came to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Admitted(Attempt),
+    Refused(Refusal),
+    /// Look again when woken, and at this time at the latest.
+    Wait(Timestamp),
+}
+
+/// The way to one attempt.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    core: Arc<Core>,
+    waiting: Option<Waiting>,
+}
+
+/// What a waiting admission holds and knows.
+#[derive(Debug)]
+struct Waiting {
+    acquire: Acquire,
+    place: Place,
+    pass: Option<Pass>,
+    /// Since when it has been waiting for a token, a pause or a slot.
+    since: Option<Timestamp>,
+    deadline: Option<Timestamp>,
+    not_before: Timestamp,
+    takes_slot: bool,
+    lease: Duration,
+}
+
+impl Admission {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Admission { core, waiting: None }
+    }
+
+    /// Looks at every control, in order, at one point in time. Called again after every wait, so nothing is sent into
+    /// a pause or an open circuit.
+    pub(crate) fn look(&mut self, now: Timestamp, waker: &Waker) -> Step {
+        let core = &self.core;
+        let waiting = match &mut self.waiting {
+            Some(waiting) => waiting,
+            none => match core.begin_admission(now) {
+                Ok(waiting) => none.insert(waiting),
+                Err(refusal) => return Step::Refused(refusal),
+            },
+        };
+        let slot = match waiting.look(core, now, waker) {
+            Ok(Look::Clear(slot)) => slot,
+            Ok(Look::Wait(until)) => return Step::Wait(until),
+            Err(reason) => return self.refuse(now, reason),
+        };
+        match self.waiting.take() {
+            Some(waiting) => Step::Admitted(core.admitted(now, slot, waiting)),
+            None => Step::Wait(now),
+        }
+    }
+
+    fn refuse(&mut self, now: Timestamp, reason: Reason) -> Step {
+        let waited = self.waiting.as_ref().and_then(|waiting| waiting.since);
+        self.abandon(now);
+        Step::Refused(self.core.refused(now, waited, reason))
+    }
+
+    /// Leaves every line and frees the probe's place.
+    pub(crate) fn abandon(&mut self, now: Timestamp) {
+        let Some(waiting) = self.waiting.take() else { return };
+        if !self.core.governed {
+            return;
+        }
+        waiting.acquire.leave(now);
+        self.core.leaf.bulkhead().leave(waiting.place);
+        if let Some(pass) = waiting.pass {
+            self.core.leaf.breaker().release(pass);
+        }
+    }
+
+    /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
+    pub(crate) fn cancel(&mut self) {
+        let now = self.core.clock.now();
+        if let Some(since) = self.waiting.as_ref().and_then(|waiting| waiting.since) {
+            self.core.recorder.waited(now.since(since));
+        }
+        self.abandon(now);
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.core.scope
+    }
+}
+
+/// What the controls say at one point in time, if they do not refuse.
+#[derive(Debug)]
+enum Look {
+    Clear(Option<Slot>),
+    Wait(Timestamp),
+}
+
+impl Waiting {
+    fn look(&mut self, core: &Core, now: Timestamp, waker: &Waker) -> Result<Look, Reason> {
+        if !core.governed {
+            return Ok(Look::Clear(None));
+        }
+        let leaf = &core.leaf;
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            return Err(Reason::Late(None));
+        }
+        if now < self.not_before {
+            if let Some(refused) = leaf.breaker().refusal(now) {
+                return Err(Reason::Circuit(refused));
+            }
+            return match self.deadline {
+                Some(deadline) if deadline <= self.not_before => Err(Reason::Late(Some(self.not_before))),
+                _ => Ok(Look::Wait(self.not_before)),
+            };
+        }
+        let pass = leaf.breaker().check(now, self.pass, self.lease).map_err(Reason::Circuit)?;
+        if pass.probe && self.pass != Some(pass) {
+            events::circuit_half_open(leaf.scope());
+        }
+        self.pass = Some(pass);
+        match self.acquire.ask(now, waker) {
+            Asked::Taken => {}
+            Asked::TooLate(ready_at) => return Err(Reason::Late(Some(ready_at))),
+            Asked::Wait(until) => {
+                // It may have come from the slots' line, which it must not hold up from here.
+                leaf.bulkhead().leave(self.place);
+                return Ok(self.wait(leaf, now, until));
+            }
+        }
+        if !self.takes_slot {
+            return Ok(Look::Clear(None));
+        }
+        match leaf.bulkhead().ask(self.place, now, waker) {
+            Some(slot) => Ok(Look::Clear(Some(slot))),
+            None => {
+                // Tokens kept over a wait would all be sent at once when slots come free.
+                self.acquire.give_back(now);
+                Ok(self.wait(leaf, now, now + RECHECK))
+            }
+        }
+    }
+
+    fn wait(&mut self, leaf: &Leaf, now: Timestamp, until: Timestamp) -> Look {
+        self.since.get_or_insert(now);
+        if let Some(pass) = self.pass.filter(|pass| pass.probe) {
+            leaf.breaker().extend(pass, until + self.lease);
+        }
+        Look::Wait(self.deadline.map_or(until, |deadline| until.min(deadline)))
+    }
+}
+
+/// Why an admission is refused.
+#[derive(Debug)]
+enum Reason {
+    Circuit(Refused),
+    /// It could be sent at this time at the earliest, where that is known.
+    Late(Option<Timestamp>),
+}
+
+impl Core {
+    fn begin_admission(&self, now: Timestamp) -> Result<Waiting, Refusal> {
+        let unreported = self.settle_unreported(now);
+        let mut state = self.state.lock();
+        if let Some((_, verdict)) = state.verdict
+            && !matches!(verdict, Verdict::Retry { .. })
+        {
+            return Err(self.ended(verdict, unreported));
+        }
+        if state.place.is_none() {
+            self.recorder.count(|counters| &counters.operations);
+        }
+        // A retry comes before calls that began later: it has waited its turn already.
+        let priority = state.priority;
+        let place = *state.place.get_or_insert_with(|| Place::next(priority));
+        let timeout = state.policy.attempt_timeout;
+        Ok(Waiting {
+            acquire: Acquire::new(self.leaf.buckets(), 1.0, place, state.deadline),
+            place,
+            pass: None,
+            since: None,
+            deadline: state.deadline,
+            not_before: state.not_before,
+            takes_slot: state.takes_slot,
+            lease: timeout.unwrap_or_else(|| self.leaf.longest_attempt()),
+        })
+    }
+
+    /// An attempt that never reported failed in passing; what it held goes back before the next asks for the same.
+    /// Says whether there was one.
+    fn settle_unreported(&self, now: Timestamp) -> bool {
+        let unreported = self.state.lock().current.as_ref().map(|current| current.number);
+        if let Some(number) = unreported {
+            self.settle(number, now, &Outcome::Failure(Classification::transient()));
+        }
+        unreported.is_some()
+    }
+
+    /// The refusal of a call that asks for more after its end.
+    fn ended(&self, verdict: Verdict, unreported: bool) -> Refusal {
+        let (kind, reason) = match verdict {
+            Verdict::GiveUp(GiveUp::DeadlineExceeded) => {
+                (RefusalKind::DeadlineExceeded, "the deadline leaves no time to retry")
+            }
+            Verdict::GiveUp(GiveUp::RetryBudgetExhausted) => {
+                (RefusalKind::RetryBudgetExhausted, "the provider's retry budget is empty")
+            }
+            Verdict::GiveUp(GiveUp::CircuitOpen | GiveUp::ProbeFailed) => {
+                (RefusalKind::CircuitOpen, "the circuit breaker is open")
+            }
+            Verdict::GiveUp(_) if unreported => {
+                (RefusalKind::AttemptTimedOut, "the last attempt it may have was not answered")
+            }
+            _ => (RefusalKind::CallEnded, "the call has ended"),
+        };
+        Refusal::new(kind, self.scope.clone(), reason, None)
+    }
+
+    fn admitted(self: &Arc<Self>, now: Timestamp, slot: Option<Slot>, waiting: Waiting) -> Attempt {
+        let Waiting { acquire, pass, since, .. } = waiting;
+        let number = {
+            let mut state = self.state.lock();
+            state.attempts = state.attempts.saturating_add(1);
+            let number = state.attempts;
+            state.last_pass = pass;
+            let acquire = Some(acquire).filter(|_| self.governed);
+            let charge = state.charge.take();
+            state.current = Some(Current { number, sent_at: now, slot, pass, acquire, charge });
+            number
+        };
+        if let Some(since) = since {
+            self.recorder.waited(now.since(since));
+        }
+        self.recorder.count(|counters| &counters.calls);
+        if number > 1 {
+            self.recorder.count(|counters| &counters.retries);
+        }
+        Attempt::new(Arc::clone(self), number)
+    }
+
+    fn refused(&self, now: Timestamp, waited_since: Option<Timestamp>, reason: Reason) -> Refusal {
+        if let Some(since) = waited_since {
+            self.recorder.waited(now.since(since));
+        }
+        let (kind, give_up, text, retry_after) = match reason {
+            Reason::Circuit(Refused { retry_after, probing }) => {
+                let text = if probing {
+                    "the circuit breaker is half-open and its probe is under way"
+                } else {
+                    "the circuit breaker is open"
+                };
+                (RefusalKind::CircuitOpen, GiveUp::CircuitOpen, text, Some(retry_after))
+            }
+            Reason::Late(Some(ready_at)) => (
+                RefusalKind::DeadlineExceeded,
+                GiveUp::DeadlineExceeded,
+                "the wait for the rate limit cannot end before the deadline",
+                Some(ready_at.until(now)),
+            ),
+            Reason::Late(None) => (
+                RefusalKind::DeadlineExceeded,
+                GiveUp::DeadlineExceeded,
+                "the deadline passed while waiting to send",
+                None,
+            ),
+        };
+        let (charge, failed, attempts, pass) = {
+            let mut state = self.state.lock();
+            let number = state.attempts;
+            let failed = state.verdict.replace((number, Verdict::GiveUp(give_up))).is_some();
+            (state.charge.take(), failed, number, state.last_pass)
+        };
+        drop(charge);
+        // An attempt that was cancelled says nothing about the service.
+        if !failed {
+            self.recorder.count(|counters| &counters.rejected);
+            if kind == RefusalKind::CircuitOpen {
+                events::circuit_rejected(&self.scope, retry_after);
+            } else {
+                events::retry_deadline_exceeded(&self.scope, attempts);
+            }
+        } else {
+            self.record_give_up(now, give_up, pass, attempts);
+        }
+        Refusal::new(kind, self.scope.clone(), text, retry_after)
+    }
+}

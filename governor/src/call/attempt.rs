@@ -1,0 +1,247 @@
+//! One send: what it holds, how it ends, and what follows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Core, Current, GiveUp, Outcome, Verdict};
+use crate::backoff::Backoff;
+use crate::breaker::Pass;
+use crate::budget::{Charge, FREE_RETRIES};
+use crate::classify::{Class, Classification, Resend};
+use crate::clock::Timestamp;
+use crate::events;
+use crate::scope::Scope;
+
+/// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
+///
+/// It settles once: by [`finish`](Self::finish), or by being dropped, which counts as cancelled, gives back what it
+/// holds and records no failure.
+#[derive(Debug)]
+#[must_use = "an attempt that is dropped counts as cancelled"]
+pub struct Attempt {
+    core: Arc<Core>,
+    number: u32,
+}
+
+impl Attempt {
+    pub(super) fn new(core: Arc<Core>, number: u32) -> Self {
+        Attempt { core, number }
+    }
+
+    /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
+    pub fn finish(&self, outcome: Outcome) -> Verdict {
+        self.core.settle(self.number, self.core.clock.now(), &outcome)
+    }
+
+    /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure.
+    pub fn release_slot(&self) {
+        let slot = self.core.with_current(self.number, |current| current.slot.take());
+        drop(slot);
+    }
+
+    /// Nothing was sent: gives the token back besides the slot and the probe, and takes the attempt out of the count.
+    /// A retry that the budget paid for is still to be made, and still paid.
+    pub fn unsent(self) {
+        let Some(mut current) = self.core.take_current(self.number) else { return };
+        if let Some(acquire) = &current.acquire {
+            acquire.give_back(self.core.clock.now());
+        }
+        {
+            let mut state = self.core.state.lock();
+            state.attempts = state.attempts.saturating_sub(1);
+            state.charge = current.charge.take();
+        }
+        self.core.recorder.uncount(|counters| &counters.calls);
+        if self.number > 1 {
+            self.core.recorder.uncount(|counters| &counters.retries);
+        }
+        self.core.cancelled(current);
+    }
+
+    /// Which attempt of its call this is, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// How long the attempt may take, by its policy.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.core.state.lock().policy.attempt_timeout
+    }
+
+    /// The call's scope.
+    pub fn scope(&self) -> &Scope {
+        &self.core.scope
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(current) = self.core.take_current(self.number) {
+            self.core.cancelled(current);
+        }
+    }
+}
+
+impl Core {
+    fn with_current<T>(&self, number: u32, take: impl FnOnce(&mut Current) -> Option<T>) -> Option<T> {
+        let mut state = self.state.lock();
+        state.current.as_mut().filter(|current| current.number == number).and_then(take)
+    }
+
+    fn take_current(&self, number: u32) -> Option<Current> {
+        let mut state = self.state.lock();
+        state.current.take_if(|current| current.number == number)
+    }
+
+    fn cancelled(&self, mut current: Current) {
+        current.spend();
+        if let Some(pass) = current.pass {
+            self.leaf.breaker().release(pass);
+        }
+    }
+
+    /// Records an outcome and decides what follows.
+    pub(super) fn settle(&self, number: u32, now: Timestamp, outcome: &Outcome) -> Verdict {
+        let Some(mut current) = self.take_current(number) else {
+            let known = self.state.lock().verdict;
+            return known.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict);
+        };
+        current.spend();
+        drop(current.slot.take());
+        let verdict = match outcome {
+            _ if !self.governed => {
+                self.count_failure(outcome);
+                Verdict::Done
+            }
+            Outcome::Success => {
+                if let Some((from, to)) = self.leaf.bucket().succeeded(now) {
+                    events::rate_raised(self.leaf.scope(), from, to);
+                }
+                self.answered(current.pass);
+                Verdict::Done
+            }
+            Outcome::Failure(failure) if failure.class == Class::Fatal => {
+                self.answered(current.pass);
+                Verdict::Done
+            }
+            Outcome::Failure(failure) => {
+                self.count_failure(outcome);
+                if failure.class == Class::Throttled {
+                    self.throttled(now, &current, failure);
+                }
+                self.after_failure(now, &current, failure)
+            }
+        };
+        self.state.lock().verdict = Some((number, verdict));
+        verdict
+    }
+
+    fn answered(&self, pass: Option<Pass>) {
+        self.leaf.budget().refund();
+        if pass.is_some_and(|pass| self.leaf.breaker().answered(pass)) {
+            events::circuit_closed(self.leaf.scope());
+        }
+    }
+
+    fn count_failure(&self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Failure(Classification { class: Class::Throttled, .. }) => {
+                self.recorder.count(|counters| &counters.throttled);
+            }
+            Outcome::Failure(Classification { class: Class::Transient | Class::Locked, .. }) => {
+                self.recorder.count(|counters| &counters.transient_errors);
+            }
+            _ => {}
+        }
+    }
+
+    fn throttled(&self, now: Timestamp, current: &Current, failure: &Classification) {
+        let scope = self.leaf.scope();
+        events::throttled(&self.scope, current.number, failure.retry_after);
+        let effect = self.leaf.bucket().throttled(now, current.sent_at, failure.retry_after);
+        if let Some((from, to)) = effect.lowered {
+            events::rate_lowered(scope, from, to);
+        }
+        if let Some(pause) = effect.paused {
+            events::paused(scope, pause);
+        }
+    }
+
+    fn after_failure(&self, now: Timestamp, current: &Current, failure: &Classification) -> Verdict {
+        match self.decide(now, current, failure) {
+            Ok((delay, charge)) => {
+                if let Some(pass) = current.pass {
+                    // Only a locked answer gets here with the probe: it says nothing about the service's health.
+                    self.leaf.breaker().release(pass);
+                }
+                let previous = {
+                    let mut state = self.state.lock();
+                    state.not_before = now + delay;
+                    if failure.class == Class::Locked {
+                        // Should the call end here, it ends with a lock, which counts for no breaker.
+                        state.last_pass = None;
+                    }
+                    std::mem::replace(&mut state.charge, charge)
+                };
+                drop(previous);
+                events::retrying(&self.scope, current.number, delay, failure.class);
+                Verdict::Retry { delay }
+            }
+            Err(reason) => {
+                let counts = failure.class != Class::Locked;
+                if let (false, Some(pass)) = (counts, current.pass) {
+                    self.leaf.breaker().release(pass);
+                }
+                self.record_give_up(now, reason, current.pass.filter(|_| counts), current.number);
+                Verdict::GiveUp(reason)
+            }
+        }
+    }
+
+    /// The delay before the retry and what was charged for it, or why there is none.
+    fn decide(
+        &self,
+        now: Timestamp,
+        current: &Current,
+        failure: &Classification,
+    ) -> Result<(Duration, Option<Charge>), GiveUp> {
+        let mut state = self.state.lock();
+        if current.pass.is_some_and(|pass| pass.probe) && failure.class != Class::Locked {
+            return Err(GiveUp::ProbeFailed);
+        }
+        if failure.class == Class::Transient && !state.policy.retry_transient {
+            return Err(GiveUp::TransientNotRetried);
+        }
+        if failure.resend == Resend::IfIdempotent && state.idempotent == Some(false) {
+            return Err(GiveUp::NotIdempotent);
+        }
+        if current.number > state.policy.max_retries {
+            return Err(GiveUp::RetriesExhausted);
+        }
+        let (base, cap, jitter) = (state.policy.base_delay, state.policy.max_backoff, state.policy.jitter);
+        let backoff = state.backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf.fork_rng()));
+        let delay = backoff.next(failure.retry_after);
+        if state.deadline.is_some_and(|deadline| deadline <= now + delay) {
+            return Err(GiveUp::DeadlineExceeded);
+        }
+        let pays = state.policy.use_budget && (failure.pays_budget || current.number > FREE_RETRIES);
+        let charge = if pays { Some(self.leaf.budget().charge().ok_or(GiveUp::RetryBudgetExhausted)?) } else { None };
+        Ok((delay, charge))
+    }
+
+    /// A logical call ended with a failure that was worth retrying.
+    pub(super) fn record_give_up(&self, now: Timestamp, reason: GiveUp, pass: Option<Pass>, attempts: u32) {
+        self.recorder.count(|counters| &counters.gave_up);
+        match reason {
+            GiveUp::DeadlineExceeded => events::retry_deadline_exceeded(&self.scope, attempts),
+            GiveUp::RetryBudgetExhausted => events::retry_budget_exhausted(&self.scope, attempts),
+            GiveUp::CircuitOpen => events::circuit_rejected(&self.scope, None),
+            _ => events::retries_exhausted(&self.scope, attempts, reason),
+        }
+        let Some(cooldown) = pass.and_then(|pass| self.leaf.breaker().gave_up(now, pass)) else { return };
+        self.recorder.count(|counters| &counters.breaker_trips);
+        events::circuit_opened(self.leaf.scope(), cooldown);
+        self.leaf.bucket().wake_all();
+        self.leaf.bulkhead().wake_all();
+    }
+}
