@@ -271,7 +271,7 @@ impl<'a> Passage<'a> {
 }
 
 /// The id's text: it has no accessor, and shows as `InvocationId("<text>")`.
-fn id_text(id: &InvocationId) -> Option<String> {
+pub(crate) fn id_text(id: &InvocationId) -> Option<String> {
     let shown = format!("{id:?}");
     let text = shown.strip_prefix("InvocationId(\"")?.strip_suffix("\")")?;
     Some(text.to_owned())

@@ -130,10 +130,11 @@ impl Hooks {
     fn label(&self, provider: IdentityCachePartition) -> String {
         let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
         let at = foreign.iter().position(|other| *other == provider).unwrap_or_else(|| {
-            if foreign.len() < MOST_LABELS {
+            let next = foreign.len();
+            if next < MOST_LABELS {
                 foreign.push(provider);
             }
-            foreign.len() - 1
+            next
         });
         format!("{}-{}", self.unknown(), at + 1)
     }

@@ -24,8 +24,9 @@ use crate::timeouts::moved;
 
 /// How many attempts the SDK's own loop allows at least, so that a policy, or a later
 /// [`configure`](cloud_governor::configure), can ask for more retries than were set when the hooks were installed. It is
-/// not more because an unsigned operation that is to stop runs through the rest of it, on replays and on the SDK's quota.
-pub const MAX_ATTEMPTS: u32 = 32;
+/// not more because an operation that passes no gate runs through the rest of it when it is to stop, on replays and on the
+/// SDK's quota.
+pub const MAX_ATTEMPTS: u32 = 16;
 
 /// The SDK's own backoff inside a governed loop: every real wait happens at the gate.
 pub(crate) const LOOP_BACKOFF: Duration = Duration::from_millis(1);

@@ -11,10 +11,14 @@
 //! # }
 //! ```
 //!
-//! With and without it the server sees the same requests and the caller gets the same errors, with two differences: the
-//! attempt that only carries a replay does not happen, and a failure with an unknown code counts as what the SDK's own
-//! classifiers make of it.
+//! With and without it the server sees the same requests and the caller gets the same errors, with three differences:
+//! attempts that only carry a replay do not happen, which spares the SDK's retry quota where no gate is passed (S3
+//! Express, credentials of an operation's own); a failure with an unknown code counts as what the SDK's own classifiers
+//! make of it; and a success that does not parse counts as a failure.
 
+use std::sync::Arc;
+
+use aws_runtime::invocation_id::InvocationId;
 use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
@@ -27,8 +31,10 @@ use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::{ErrorKind, RetryConfig};
 use cloud_governor::{Class, Classification, Facts, Outcome, Transport, Verdict};
 
+use crate::gate::id_text;
 use crate::handle::Handle;
 use crate::operation::Operation;
+use crate::registry::REGISTRY;
 
 /// Marks a request whose outcome the interceptor will see.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +75,10 @@ impl Intercept for GovernorInterceptor {
         components: &RuntimeComponents,
         bag: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let Some(operation) = bag.load::<Handle>().map(|handle| handle.operation().clone()) else { return Ok(()) };
+        let id = bag.load::<InvocationId>().and_then(id_text);
+        let in_bag = bag.load::<Handle>().map(|handle| Arc::clone(handle.operation()));
+        // S3 Express and credentials of an operation's own leave nothing in the bag.
+        let Some(operation) = in_bag.or_else(|| REGISTRY.find(id.as_deref()?)) else { return Ok(()) };
         let outcome = match context.output_or_error() {
             Some(Ok(_)) => Outcome::Success,
             Some(Err(_)) => Outcome::Failure(classify(context, components, &operation)),
@@ -79,6 +88,7 @@ impl Intercept for GovernorInterceptor {
         let ends = matches!(verdict, Some(Verdict::Done | Verdict::GiveUp(_)));
         if ends && !operation.is_observed() && !operation.may_mend_clock() {
             bag.interceptor_state().store_put(RetryConfig::disabled());
+            drop(id.and_then(|id| REGISTRY.unpark(&id)));
         }
         Ok(())
     }

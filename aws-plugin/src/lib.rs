@@ -23,7 +23,8 @@
 //! # What is different for some calls
 //!
 //! * Operations with credentials of their own, clients with an identity cache of their own, and S3 Express pass no gate,
-//!   or none that lasts. They are admitted at the HTTP client, and the SDK's own retry quota bounds their retries as well.
+//!   or none that lasts. They are admitted at the HTTP client, and the SDK's own retry quota bounds their retries as well:
+//!   give such clients the interceptor.
 //!   Operations that need no signature pass the gate like any other.
 //! * Presigning is neither paced nor counted: it sends nothing.
 //! * A user's `operation_attempt_timeout` spans the HTTP call and the body, not the wait for admission. When it passes, the

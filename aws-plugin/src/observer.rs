@@ -1,8 +1,9 @@
 //! The observer: an HTTP client that sends what was admitted and reports every outcome.
 //!
-//! A request finds its operation by invocation id. One that no gate has seen (signed with credentials of the operation's
-//! own, or of a client with an identity cache of its own) is admitted here. Not for long, though: the SDK's protection against stalled streams fails an upload
-//! that nobody polls, and a signature ages. After [`LONGEST_WAIT`] the SDK is told to come again.
+//! A request finds its operation by invocation id. One that no gate has seen (signed with credentials of the
+//! operation's own, or of a client with an identity cache of its own) is admitted here. Not for long at a time, though:
+//! the SDK's protection against stalled streams fails an upload that nobody polls, and a signature ages. So the SDK is
+//! told to come again while the call goes on waiting.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,9 +32,12 @@ use crate::sniff::{Named, Seen};
 use crate::task_scope::CallOptions;
 use crate::timeouts::within;
 
-/// How long a request with a body or a signature waits here at a time. Stalled-stream protection gives an upload 20 s
-/// of grace by default.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// How long a request with a body waits here at a time. Clients protect themselves against stalled streams with a grace
+/// of 5 s by default (aws-smithy-runtime, `defaults.rs`).
+const LONGEST_UPLOAD_WAIT: Duration = Duration::from_secs(4);
+
+/// How long a signed request without a body waits here at a time. Signatures are good for five minutes.
+const LONGEST_SIGNED_WAIT: Duration = Duration::from_secs(60);
 
 /// The HTTP client of a hooked configuration.
 pub(crate) struct Observer {
@@ -138,6 +142,8 @@ impl Sender {
             self.hooks.governor(),
             self.hooks.given.observe_only,
         );
+        // An id that is taken already leaves this one unknown: it is governed for one attempt at a time.
+        REGISTRY.register(&operation);
         let call = options.apply(operation.governor().call(&scope));
         if skips || (self.hooks.given.observe_only && call.is_governed()) {
             operation.ready(None, None);
@@ -155,7 +161,11 @@ impl Sender {
     }
 
     async fn admit(self, operation: Arc<Operation>, mut call: Call, request: HttpRequest) -> Answered {
-        let limit = (self.seen.signed || self.seen.has_body).then_some(LONGEST_WAIT);
+        let limit = match &self.seen {
+            seen if seen.has_body => Some(LONGEST_UPLOAD_WAIT),
+            seen if seen.signed => Some(LONGEST_SIGNED_WAIT),
+            _ => None,
+        };
         let clock = Arc::clone(operation.governor().clock());
         match within(&*clock, limit, call.admit()).await {
             Some(Ok(attempt)) => operation.ready(Some(call), Some(attempt)),
@@ -220,7 +230,7 @@ impl Sender {
         let headers = response.headers().clone();
         let named = body.as_deref().map(|body| Named::of(&headers, body)).unwrap_or_default();
         if is_success(&response) && named.code.is_none() {
-            operation.answered();
+            operation.answered(gated);
             if headers.get("content-type") == Some("application/vnd.amazon.eventstream") {
                 // The stream keeps its operation alive for as long as it lasts.
                 operation.succeeded();

@@ -245,11 +245,12 @@ impl Operation {
         Some(verdict)
     }
 
-    /// A head of success came: the slot goes back, the outcome stays open.
-    pub(crate) fn answered(&self) {
+    /// A head of success came: the outcome stays open. The slot goes back now if only the body's end would tell that the
+    /// operation is over: the caller may read that at leisure.
+    pub(crate) fn answered(&self, gated: bool) {
         let mut state = self.lock();
         if let Phase::Sent(attempt) = std::mem::replace(&mut state.phase, Phase::Waiting) {
-            if let Some(attempt) = &attempt {
+            if let Some(attempt) = attempt.as_ref().filter(|_| !gated) {
                 attempt.release_slot();
             }
             state.phase = Phase::Answered(attempt);
@@ -304,6 +305,7 @@ impl Operation {
         let attempt = match &state.phase {
             Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)) | Phase::Unnamed(attempt) => attempt,
             Phase::Settled(verdict) => return Some(*verdict),
+            Phase::Stopping { .. } => return Some(Verdict::Done),
             _ => return None,
         };
         let verdict = attempt.finish(outcome);

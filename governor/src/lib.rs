@@ -58,6 +58,8 @@
 //! `tower`: a `Layer` for [tower](https://docs.rs/tower) services. `hyper`, `reqwest`, `tonic`: these crates' errors are known in a source
 //! chain. None is on by default.
 
+#![warn(clippy::unwrap_used)]
+
 mod backoff;
 mod breaker;
 mod budget;

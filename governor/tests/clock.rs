@@ -44,7 +44,7 @@ impl Wake for Wakes {
 }
 
 fn slow_governor(clock: impl Clock) -> Governor {
-    let config = Config::from_yaml("ratelimit: { github: { max_rps: 1, burst: 1 } }", "test").unwrap();
+    let config = Config::from_yaml("ratelimit: { github: { max_rps: 1, burst: 1 } }", "test").expect("valid");
     Governor::builder().config(config).clock(clock).seed(7).build()
 }
 

@@ -143,7 +143,7 @@ async fn an_outcome_settles_once() {
     let clock = FakeClock::new();
     let operation = begun("once", "ssm", &clock).await;
     assert!(matches!(operation.step(), Step::Send(Some(_))));
-    operation.answered();
+    operation.answered(true);
     assert_eq!(operation.settle(Outcome::Success), Some(Verdict::Done));
     assert_eq!(operation.settle(Outcome::Failure(Classification::transient())), Some(Verdict::Done));
     assert_eq!(fail(&operation), None);

@@ -92,10 +92,14 @@ async fn a_body_cut_short_is_retried_also_where_no_gate_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_stream_is_a_success_as_soon_as_it_begins_and_holds_no_slot() {
+async fn an_event_stream_is_a_success_as_soon_as_it_begins_and_holds_neither_slot_nor_probe() {
     let stream = Reply::SlowBody { status: 200, body: "".into(), after: std::time::Duration::from_secs(3600) };
-    let server = Server::always(Reply::With("content-type", "application/vnd.amazon.eventstream", Box::new(stream)));
-    let governor = governor(|aws| aws.account_concurrency(std::num::NonZeroUsize::MIN));
+    let stream = Reply::With("content-type", "application/vnd.amazon.eventstream", Box::new(stream));
+    let server = Server::script([Reply::new(503, ""), stream]);
+    let governor = governor(|aws| {
+        let aws = aws.account_concurrency(std::num::NonZeroUsize::MIN).max_retries(0);
+        aws.breaker_failures(1).breaker_cooldown(std::time::Duration::from_secs(30))
+    });
     let client = aws_sdk_s3::Client::new(&governed(&server, &governor));
     let select = || {
         use aws_sdk_s3::types::{CsvInput, CsvOutput, ExpressionType, InputSerialization, OutputSerialization};
@@ -109,8 +113,10 @@ async fn an_event_stream_is_a_success_as_soon_as_it_begins_and_holds_no_slot() {
             .output_serialization(OutputSerialization::builder().csv(CsvOutput::builder().build()).build())
             .send()
     };
+    select().await.expect_err("503, which opens the circuit");
+    tokio::time::sleep(std::time::Duration::from_secs(31)).await;
     let first = select().await;
     let second = select().await;
     assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
-    assert_eq!(totals(&governor).calls, 2);
+    assert_eq!(totals(&governor).calls, 3);
 }

@@ -49,13 +49,37 @@ async fn a_probe_that_is_dropped_frees_its_place() {
     client.get_parameter().name("a").send().await.expect("another probe");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_body_that_nobody_reads_holds_no_slot() {
-    let server = Server::always(Reply::SlowBody { status: 200, body: "x".into(), after: seconds(1) });
-    let governor = governor(|aws| aws.account_concurrency(NonZeroUsize::MIN));
-    let client = aws_sdk_s3::Client::new(&crate::common::governed(&server, &governor));
+async fn two_unread_bodies(config: aws_sdk_s3::config::Builder) {
+    let client = aws_sdk_s3::Client::from_conf(config.build());
     let first = client.get_object().bucket("b").key("k").send().await.expect("a head");
     let second = client.get_object().bucket("b").key("k").send().await.expect("another head");
     drop((first, second));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_nobody_reads_holds_no_slot() {
+    let server = Server::always(Reply::SlowBody { status: 200, body: "x".into(), after: seconds(1) });
+    let governor = governor(|aws| aws.account_concurrency(NonZeroUsize::MIN).deadline(seconds(60)));
+    let config = crate::common::governed(&server, &governor);
+    two_unread_bodies(aws_sdk_s3::config::Builder::from(&config)).await;
+    let without_gate =
+        aws_sdk_s3::config::Builder::from(&config).identity_cache(aws_sdk_s3::config::IdentityCache::no_cache());
+    two_unread_bodies(without_gate).await;
     assert_eq!(totals(&governor).transient_errors, 0);
+    assert_eq!(server.count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_still_read_is_in_flight() {
+    let server = Server::always(Reply::SlowBody {
+        status: 200,
+        body: r#"{"Parameter":{"Value":"v"}}"#.into(),
+        after: seconds(2),
+    });
+    let governor = governor(|aws| aws.account_concurrency(NonZeroUsize::MIN));
+    let client = ssm(&server, &governor);
+    let (a, b) = tokio::join!(client.get_parameter().name("a").send(), client.get_parameter().name("b").send());
+    assert!(a.is_ok() && b.is_ok());
+    let requests = server.requests();
+    assert!(requests[1].at - requests[0].at >= seconds(2));
 }

@@ -17,6 +17,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::byte_stream::ByteStream;
 use aws_types::SdkConfig;
 use aws_types::sdk_config::Builder;
 use bytes::Bytes;
@@ -237,16 +238,15 @@ impl HttpClient for Server {
 }
 
 impl HttpConnector for Server {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let server = self.clone();
         HttpConnectorFuture::new(async move {
+            let at = server.began.elapsed();
+            // Unread, an upload would count as stalled.
+            let sent =
+                ByteStream::new(request.take_body()).collect().await.map_err(|e| ConnectorError::user(e.into()))?;
             let headers = request.headers().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let seen = Request {
-                at: server.began.elapsed(),
-                uri: request.uri().to_owned(),
-                headers,
-                body: request.body().bytes().unwrap_or_default().to_vec(),
-            };
+            let seen = Request { at, uri: request.uri().to_owned(), headers, body: sent.to_vec() };
             let number = {
                 let mut requests = server.seen.lock().expect("no panic before");
                 requests.push(seen.clone());

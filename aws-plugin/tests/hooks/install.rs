@@ -27,7 +27,10 @@ async fn a_second_install_for_another_account_replaces_the_first() {
     let governor = governor(|aws| aws);
     let first = AwsHooks::builder().account("1").governor(governor.clone()).install(&plain(&server).build());
     let second = AwsHooks::builder().account("2").install(&first);
-    aws_sdk_ssm::Client::new(&second).get_parameter().name("a").send().await.expect("an answer");
+    let third = AwsHooks::builder().install(&second);
+    for config in [second, third] {
+        aws_sdk_ssm::Client::new(&config).get_parameter().name("a").send().await.expect("an answer");
+    }
     let scopes: Vec<String> = governor.summary().scopes.keys().map(Scope::to_string).collect();
     assert_eq!(scopes, ["aws/2/eu-west-1/ssm"]);
 }

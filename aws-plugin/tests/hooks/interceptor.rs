@@ -111,8 +111,7 @@ async fn rounds(with_interceptor: bool) -> usize {
     let server = Server::always(Reply::json_error(503, "InternalServerError"));
     let governor = governor(|aws| aws.max_retries(2));
     let rounds = Rounds::default();
-    let mut config =
-        aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).interceptor(rounds.clone());
+    let mut config = aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).interceptor(rounds.clone());
     if with_interceptor {
         config = config.interceptor(GovernorInterceptor::new());
     }
@@ -127,4 +126,21 @@ async fn rounds(with_interceptor: bool) -> usize {
 async fn the_loop_ends_after_one_replay_without_the_interceptor_and_after_none_with_it() {
     assert_eq!(rounds(false).await, 4);
     assert_eq!(rounds(true).await, 3);
+}
+
+/// Without a gate each replay would take from the SDK's retry quota.
+#[tokio::test(start_paused = true)]
+async fn with_the_interceptor_a_client_without_the_gate_stops_without_a_replay() {
+    let server = Server::always(Reply::json_error(503, "InternalServerError"));
+    let governor = governor(|aws| aws.max_retries(2));
+    let rounds = Rounds::default();
+    let config = aws_sdk_ssm::config::Builder::from(&governed(&server, &governor))
+        .identity_cache(aws_sdk_ssm::config::IdentityCache::no_cache())
+        .interceptor(rounds.clone())
+        .interceptor(GovernorInterceptor::new())
+        .build();
+    let result = aws_sdk_ssm::Client::from_conf(config).get_parameter().name("a").send().await;
+    assert_eq!(result.expect_err("503").code(), Some("InternalServerError"));
+    assert_eq!((server.count(), rounds.0.load(std::sync::atomic::Ordering::Relaxed)), (3, 3));
+    assert_eq!(totals(&governor).gave_up, 1);
 }

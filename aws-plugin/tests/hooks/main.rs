@@ -14,3 +14,4 @@ mod signing;
 mod task_scope;
 mod timeouts;
 mod unsigned;
+mod warnings;

@@ -5,19 +5,22 @@ use std::num::NonZeroUsize;
 use cloud_governor::Scope;
 use cloud_governor_aws::{AssumedRole, AwsOptions};
 
-use crate::common::{ACCOUNT, Reply, Server, governed, governor, totals};
+use crate::common::{ACCOUNT, Reply, Server, governed, governor, seconds, totals};
 
-fn assumed() -> Reply {
+fn assumed(number: usize) -> Reply {
+    let hour = 2 * number;
     Reply::new(
         200,
-        "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>AKIDROLE</AccessKeyId>\
+        format!(
+            "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>AKIDROLE</AccessKeyId>\
          <SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
-         <Expiration>2026-11-30T02:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
+         <Expiration>2026-11-30T{hour:02}:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"
+        ),
     )
 }
 
 fn server() -> Server {
-    Server::new(|request, _| if request.uri.contains("sts") { assumed() } else { Reply::parameter() })
+    Server::new(|request, _| if request.uri.contains("sts") { assumed(1) } else { Reply::parameter() })
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,6 +57,23 @@ async fn assuming_a_role_of_the_same_account_does_not_wait_for_its_own_caller() 
     let client = aws_sdk_ssm::Client::new(&role.config(&home, AwsOptions::default()));
     client.get_parameter().name("a").send().await.expect("an answer");
     assert!(String::from_utf8_lossy(&server.requests()[0].body).contains("RoleSessionName=nightly"));
+}
+
+/// The second attempt needs new credentials for the role: the slot of the first has to be free by then.
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_assumes_the_role_again_does_not_wait_for_its_own_slot() {
+    let server = Server::new(|request, number| match number {
+        _ if request.uri.contains("sts") => assumed(number),
+        2 => Reply::json_error(503, "InternalServerError").after(seconds(5000)),
+        _ => Reply::parameter(),
+    });
+    let governor = governor(|aws| aws.account_concurrency(NonZeroUsize::MIN).deadline(None));
+    let home = governed(&server, &governor);
+    let role = AssumedRole::new(format!("arn:aws:iam::{ACCOUNT}:role/x")).expect("a role");
+    let client = aws_sdk_ssm::Client::new(&role.config(&home, AwsOptions::default()));
+    client.get_parameter().name("a").send().await.expect("the second answer");
+    let calls: Vec<bool> = server.requests().iter().map(|request| request.uri.contains("sts")).collect();
+    assert_eq!(calls, [true, false, true, false]);
 }
 
 #[test]

@@ -54,3 +54,31 @@ async fn a_call_of_a_higher_priority_goes_first() {
         server.requests().iter().map(|request| String::from_utf8_lossy(&request.body).contains("high")).collect();
     assert_eq!(order, [false, true, false]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tasks_attempt_timeout_cuts_each_attempt() {
+    let server = Server::script([Reply::parameter().after(seconds(60)), Reply::parameter()]);
+    let governor = governor(|aws| aws);
+    let client = ssm(&server, &governor);
+    let options = CallOptions::new().policy(RetryPolicy::builder().attempt_timeout(seconds(5)).build().expect("sound"));
+    options.scope(client.get_parameter().name("a").send()).await.expect("the second answer");
+    assert!(server.requests()[1].at < seconds(6));
+}
+
+/// Task-locals do not enter a spawned task by themselves.
+#[tokio::test(start_paused = true)]
+async fn options_hold_for_their_own_task_and_end_with_their_scope() {
+    let server = Server::always(Reply::json_error(503, "InternalServerError"));
+    let governor = governor(|aws| aws.max_retries(2));
+    let client = ssm(&server, &governor);
+    let spawning = client.clone();
+    let options = CallOptions::new().skip();
+    options
+        .scope(async move { tokio::spawn(spawning.get_parameter().name("a").send()).await })
+        .await
+        .expect("no panic")
+        .expect_err("503");
+    assert_eq!(server.count(), 3);
+    client.get_parameter().name("a").send().await.expect_err("503");
+    assert_eq!(server.count(), 6);
+}

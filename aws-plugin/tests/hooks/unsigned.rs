@@ -105,6 +105,8 @@ async fn an_upload_with_credentials_of_its_own_waits_in_turns_and_is_not_taken_f
     assert!(requests[1].header("authorization").contains("AKIDOWN"));
     let signed = requests[1].header("x-amz-date").to_owned();
     assert_ne!(requests[0].header("x-amz-date"), signed, "signed again while it waited");
+    let totals = totals(&governor);
+    assert_eq!((totals.operations, totals.calls), (2, 2), "no wait was cut off by the SDK");
 }
 
 #[tokio::test(start_paused = true)]

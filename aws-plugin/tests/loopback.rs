@@ -1,0 +1,125 @@
+//! A real HTTP client of the SDK against a real server on the loopback interface.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_ssm::config::{BehaviorVersion, Region};
+use aws_sdk_ssm::error::{ProvideErrorMetadata, SdkError};
+use aws_types::SdkConfig;
+use bytes::Bytes;
+use cloud_governor::{Config, Governor};
+use cloud_governor_aws::AwsHooks;
+use http_body_util::{BodyExt, Full};
+use hyper::service::service_fn;
+use hyper::{Request, Response, body::Incoming};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+/// Answers every request by its number, from 1, and counts them.
+async fn serve(answer: impl Fn(usize) -> (u16, String) + Send + Sync + 'static) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let count = Arc::new(AtomicUsize::new(0));
+    let answer = Arc::new(answer);
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (count, answer) = (Arc::clone(&counted), Arc::clone(&answer));
+            let service = service_fn(move |request: Request<Incoming>| {
+                let (count, answer) = (Arc::clone(&count), Arc::clone(&answer));
+                async move {
+                    let _body = request.into_body().collect().await;
+                    let (status, body) = answer(count.fetch_add(1, Ordering::SeqCst) + 1);
+                    let response = Response::builder()
+                        .status(status)
+                        .header("content-type", "application/x-amz-json-1.1")
+                        .body(Full::new(Bytes::from(body)));
+                    Ok::<_, Infallible>(response.expect("a response"))
+                }
+            });
+            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            tokio::spawn(async move {
+                let _ended = connection.await;
+            });
+        }
+    });
+    (address, count)
+}
+
+fn client(address: &str, governor: &Governor) -> aws_sdk_ssm::Client {
+    let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .endpoint_url(address)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build();
+    aws_sdk_ssm::Client::new(&AwsHooks::builder().account("1").governor(governor.clone()).install(&config))
+}
+
+fn governor(retries: u32) -> Governor {
+    let config = Config::builder().provider("aws", |aws| {
+        aws.max_retries(retries).base_delay(Duration::from_millis(1)).max_backoff(Duration::from_millis(2))
+    });
+    Governor::builder().config(config.build().expect("sound")).build()
+}
+
+#[tokio::test]
+async fn a_server_that_always_throttles_sees_every_retry_and_the_caller_its_error() {
+    let (address, count) =
+        serve(|_| (400, r#"{"__type":"ThrottlingException","message":"Rate exceeded"}"#.into())).await;
+    let error = client(&address, &governor(2)).get_parameter().name("a").send().await.expect_err("throttled");
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+    assert_eq!((error.code(), error.message()), (Some("ThrottlingException"), Some("Rate exceeded")));
+}
+
+#[tokio::test]
+async fn a_bare_429_and_a_503_are_got_over() {
+    let (address, count) = serve(|number| match number {
+        1 => (429, String::new()),
+        2 => (503, String::new()),
+        _ => (200, r#"{"Parameter":{"Value":"v"}}"#.into()),
+    })
+    .await;
+    let answer = client(&address, &governor(4)).get_parameter().name("a").send().await.expect("the third answer");
+    assert_eq!(answer.parameter().and_then(|parameter| parameter.value()), Some("v"));
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn a_port_where_nobody_listens_is_a_transport_failure_and_no_throttle() {
+    let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}", closed.local_addr().expect("an address"));
+    drop(closed);
+    let governor = governor(1);
+    let error = client(&address, &governor).get_parameter().name("a").send().await.expect_err("refused");
+    assert!(matches!(error, SdkError::DispatchFailure(_)), "{error:?}");
+    let totals = governor.summary().totals;
+    assert_eq!((totals.calls, totals.transient_errors, totals.throttled), (2, 2, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_calls_at_once_each_get_their_own_answer() {
+    let (address, count) = serve(|number| {
+        if number % 3 == 0 { (503, String::new()) } else { (200, format!(r#"{{"Parameter":{{"Value":"{number}"}}}}"#)) }
+    })
+    .await;
+    let config = Config::builder().provider("aws", |aws| aws.max_rps(10_000.0).base_delay(Duration::from_millis(1)));
+    let governor = Governor::builder().config(config.build().expect("sound")).build();
+    let client = client(&address, &governor);
+    let calls: Vec<_> = (0..60).map(|_| tokio::spawn(client.get_parameter().name("a").send())).collect();
+    let mut values = std::collections::BTreeSet::new();
+    for call in calls {
+        let answer = call.await.expect("no panic").expect("an answer");
+        values.insert(answer.parameter().and_then(|parameter| parameter.value()).map(str::to_owned));
+    }
+    assert_eq!(values.len(), 60);
+    let totals = governor.summary().totals;
+    assert_eq!(totals.calls, count.load(Ordering::SeqCst) as u64);
+    assert_eq!(totals.calls, 60 + totals.retries);
+}
