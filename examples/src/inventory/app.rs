@@ -28,13 +28,13 @@ pub async fn main(args: Args) -> ExitCode {
     log_to_stderr(args.log);
     let mode = match mode(&args) {
         Ok(mode) => mode,
-        Err(error) => return unusable(&error),
+        Err(error) => return unusable(args.log, &error),
     };
     let world = if args.simulated() { World::simulate(&args).await } else { World::real(&args).await };
     let world = match world {
         Ok(world) => world,
-        Err(error @ WorldError::Start(_)) => return failed(&error),
-        Err(error) => return unusable(&error),
+        Err(error @ WorldError::Start(_)) => return failed(args.log, &error),
+        Err(error) => return unusable(args.log, &error),
     };
     let report = run(&args, &world, &mode, interrupted()).await;
     world.close().await;
@@ -42,7 +42,7 @@ pub async fn main(args: Args) -> ExitCode {
         Ok(()) => report.exit(),
         // Whoever reads the output went away: what they saw is what there is.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => report.exit(),
-        Err(error) => failed(&error),
+        Err(error) => failed(args.log, &error),
     }
 }
 
@@ -112,17 +112,22 @@ fn print(args: &Args, report: &Report) -> io::Result<()> {
     out.flush()
 }
 
-fn unusable(error: &dyn std::error::Error) -> ExitCode {
-    complain(error);
+fn unusable(log: Log, error: &dyn std::error::Error) -> ExitCode {
+    complain(log, error);
     ExitCode::from(UNUSABLE)
 }
 
-fn failed(error: &dyn std::error::Error) -> ExitCode {
-    complain(error);
+fn failed(log: Log, error: &dyn std::error::Error) -> ExitCode {
+    complain(log, error);
     ExitCode::FAILURE
 }
 
-fn complain(error: &dyn std::error::Error) {
-    // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(io::stderr(), "inventory: {error}");
+/// Says what is wrong, in the form that whoever reads standard error expects.
+fn complain(log: Log, error: &dyn std::error::Error) {
+    if log == Log::Json {
+        tracing::error!(target: "inventory", reason = %error, "failed");
+    } else {
+        // Where standard error is closed there is nobody to tell.
+        let _ = writeln!(io::stderr(), "inventory: {error}");
+    }
 }

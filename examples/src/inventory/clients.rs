@@ -60,15 +60,14 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Clients in this mode. `account` is the account's id where it is known beforehand.
-    pub fn new(mode: &Mode, config: &SdkConfig, account: Option<&str>) -> Self {
-        let config = mode.apply(config, account);
+    /// Clients of this configuration, to which a [`Mode`] was applied, and the rules by which their failures are read.
+    pub fn new(config: &SdkConfig, rules: Rules) -> Self {
         Clients {
-            sts: aws_sdk_sts::Client::new(&config),
-            logs: aws_sdk_cloudwatchlogs::Client::new(&config),
-            ssm: aws_sdk_ssm::Client::new(&config),
-            secrets: aws_sdk_secretsmanager::Client::new(&config),
-            rules: mode.rules(),
+            sts: aws_sdk_sts::Client::new(config),
+            logs: aws_sdk_cloudwatchlogs::Client::new(config),
+            ssm: aws_sdk_ssm::Client::new(config),
+            secrets: aws_sdk_secretsmanager::Client::new(config),
+            rules,
         }
     }
 }

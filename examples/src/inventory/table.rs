@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, Table};
 
 use super::found::Found;
@@ -34,7 +34,7 @@ impl fmt::Display for Report {
             self.governor(f)?;
         }
         match &self.server {
-            Some(server) => write!(f, "\n{}", seen(server)),
+            Some(server) => writeln!(f, "\n{}", seen(server)),
             None => Ok(()),
         }
     }
@@ -97,7 +97,7 @@ fn seen(server: &ServerTruth) -> Table {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_style(UTF8_BORDERS_ONLY).set_header(header);
     for (index, column) in table.column_iter_mut().enumerate() {
         if !TEXT_COLUMNS.contains(&index) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -42,9 +42,9 @@ pub struct Size {
 }
 
 impl Default for Size {
-    /// Regions whose slowest bucket needs about 25 seconds for the largest of them.
+    /// The largest regions keep their slowest bucket busy for some 20 to 25 seconds; the others are done before.
     fn default() -> Self {
-        Size { log_groups: 40..=620, log_streams: 0..=40, parameters: 20..=200, secrets: 5..=40 }
+        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30 }
     }
 }
 

@@ -40,17 +40,17 @@ pub enum WorldError {
 /// The accounts and regions to list.
 #[derive(Debug)]
 pub struct World {
-    spots: Vec<Spot>,
+    accounts: Vec<Signed>,
     simulated: Option<Simulated>,
 }
 
-/// One region of one account, and how to sign for it.
+/// One account, how to sign for it, and where to look in it.
 #[derive(Debug)]
-struct Spot {
-    place: Arc<Place>,
+struct Signed {
     config: SdkConfig,
     /// The account's id, where it is known before anyone has asked.
-    account: Option<String>,
+    id: Option<String>,
+    places: Vec<(Arc<Place>, Region)>,
 }
 
 /// The simulation, if there is one.
@@ -75,21 +75,19 @@ impl World {
         }
         // One client, so that all share its connections.
         let http = Builder::new().build_http();
-        let mut spots = Vec::new();
-        for account in aws.fleet().accounts() {
-            for region in aws.fleet().regions() {
-                let config = SdkConfig::builder()
-                    .behavior_version(behaviour())
-                    .credentials_provider(SharedCredentialsProvider::new(credentials(account)))
-                    .region(Region::new(*region))
-                    .endpoint_url(server.url())
-                    .http_client(http.clone())
-                    .build();
-                let place = Place { account: account.id().to_owned(), region: (*region).to_owned() };
-                spots.push(Spot { place: Arc::new(place), config, account: Some(account.id().to_owned()) });
-            }
-        }
-        Ok(World { spots, simulated: Some(Simulated { aws, server }) })
+        let regions: Vec<_> = aws.fleet().regions().iter().map(|region| Region::new(*region)).collect();
+        let signed = |account: &Account| {
+            let config = SdkConfig::builder()
+                .behavior_version(behaviour())
+                .credentials_provider(SharedCredentialsProvider::new(credentials(account)))
+                .endpoint_url(server.url())
+                .http_client(http.clone())
+                .build();
+            let id = account.id().to_owned();
+            Signed { config, places: places(&id, regions.clone()), id: Some(id) }
+        };
+        let accounts = aws.fleet().accounts().iter().map(signed).collect();
+        Ok(World { accounts, simulated: Some(Simulated { aws, server }) })
     }
 
     /// Reads the profiles of a real AWS, or of whatever is at the endpoint URL.
@@ -101,7 +99,7 @@ impl World {
         if profiles.is_empty() {
             profiles.push(None);
         }
-        let mut spots = Vec::new();
+        let mut accounts = Vec::new();
         for profile in profiles {
             let name = profile.unwrap_or("default").to_owned();
             let mut loader = aws_config::defaults(behaviour());
@@ -119,22 +117,24 @@ impl World {
             if regions.is_empty() {
                 regions.push(config.region().cloned().ok_or_else(|| WorldError::NoRegion(name.clone()))?);
             }
-            for region in regions {
-                let place = Place { account: name.clone(), region: region.to_string() };
-                let config = config.to_builder().region(region).build();
-                spots.push(Spot { place: Arc::new(place), config, account: None });
-            }
+            accounts.push(Signed { config, id: None, places: places(&name, regions) });
         }
-        Ok(World { spots, simulated: None })
+        Ok(World { accounts, simulated: None })
     }
 
     /// The listings of all places.
     pub fn listings(&self, mode: &Mode, fan_out: usize) -> Vec<Listing> {
-        let listings = self.spots.iter().map(|spot| {
-            let clients = Clients::new(mode, &spot.config, spot.account.as_deref());
-            Kind::ALL.map(|kind| Listing::new(spot.place.clone(), kind, clients.clone(), fan_out))
-        });
-        listings.flatten().collect()
+        let mut listings = Vec::new();
+        for Signed { config, id, places } in &self.accounts {
+            // Once for all regions, so that they share what is the account's.
+            let config = mode.apply(config, id.as_deref());
+            for (place, region) in places {
+                let config = config.to_builder().region(region.clone()).build();
+                let clients = Clients::new(&config, mode.rules());
+                listings.extend(Kind::ALL.map(|kind| Listing::new(place.clone(), kind, clients.clone(), fan_out)));
+            }
+        }
+        listings
     }
 
     /// The simulation, if this is one.
@@ -197,6 +197,11 @@ fn requests(estate: &Estate) -> [(&'static str, &'static str, u64); 7] {
         ("secretsmanager", "ListSecrets", pages(secrets, SECRETS_PAGE)),
         ("secretsmanager", "DescribeSecret", secrets),
     ]
+}
+
+fn places(account: &str, regions: Vec<Region>) -> Vec<(Arc<Place>, Region)> {
+    let place = |region: Region| (Arc::new(Place { account: account.to_owned(), region: region.to_string() }), region);
+    regions.into_iter().map(place).collect()
 }
 
 fn credentials(account: &Account) -> Credentials {

@@ -108,13 +108,16 @@ async fn a_bad_configuration_ends_it_before_any_request() {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     writeln!(file, "ratelimit:\n  aws:\n    max_retires: 3").expect("written");
     let line = format!("--endpoint-url {} --region eu-west-1 --json --config", server.url());
-    let mut command = signed_for(&aws, inventory(&line));
-    command.arg(file.path());
-    let refused = output(command).await;
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    assert!(refused.stdout.is_empty());
-    let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(complaint.contains("max_retires") && complaint.contains("line 3"), "{complaint}");
+    for log in ["off", "json"] {
+        let mut command = signed_for(&aws, inventory(&line));
+        command.arg(file.path()).args(["--log", log]);
+        let refused = output(command).await;
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(refused.stdout.is_empty());
+        let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(complaint.contains("max_retires") && complaint.contains("line 3"), "{complaint}");
+        assert_eq!(serde_json::from_str::<Value>(&complaint).is_ok(), log == "json", "{complaint}");
+    }
     assert_eq!(server.truth().snapshot().totals.requests, 0);
 }
 
