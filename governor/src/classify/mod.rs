@@ -21,7 +21,7 @@
 //! | quotas of a day or an allocation: `quotaExceeded`, `dailyLimitExceeded`, a quota named per day, .. | fatal | |
 //! | AWS: `Throttling`, `RequestLimitExceeded`, `SlowDown`, .. with any status | throttled | safe |
 //! | AWS: `LimitExceededException` with 429 or a message about a rate; without, an allocation limit: fatal | throttled | safe |
-//! | AWS: `RequestTimeout`, `InternalError`, .. | transient | if idempotent |
+//! | AWS: `RequestTimeout`, `InternalError`, `ServiceUnavailable`, .. | transient | if idempotent |
 //! | Azure: 429 `RetryableErrorDueToAnotherOperation`, .. | locked | safe |
 //! | Azure: `SubscriptionRequestsThrottled`, `ServerBusy`, 429 `OperationNotAllowed`, .. | throttled | safe |
 //! | Azure: other `OperationNotAllowed`, `SkuNotAvailable`, `AllocationFailed`, .. | fatal | |

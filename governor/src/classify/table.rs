@@ -40,6 +40,7 @@ const QUOTAS: &[&str] = &[
 /// A quota's name (`ListAssetsRequestsPerDayPerOrg`) or unit (`1/d/{project}`).
 const DAILY_QUOTA_NAMES: &[&str] = &["perday", "per_day", "per-day", "per day", "daily", "1/d/"];
 const DAILY_MESSAGES: &[&str] = &["perday", "per day", "daily limit", "daily quota"];
+const UNAVAILABLE: &[&str] = &["ServiceUnavailable", "ServiceUnavailableException"];
 const GOOGLE_RATES: &[&str] = &["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "userRateLimitExceeded"];
 
 #[rustfmt::skip]
@@ -72,7 +73,11 @@ const ROWS: &[Row] = &[
     // Needed beside the status: S3 answers some operations with 200 and an error in the body.
     on(AWS).code(&["InternalError", "InternalFailure", "InternalServerError", "InternalServerException"])
         .is(Transient, IfIdempotent),
-    on(AWS).code(&["ServiceUnavailable", "ServiceUnavailableException", "Unavailable"]).is(Throttled, IfIdempotent),
+    // S3 says so of a rate, and EC2's shorter code means an overload; of the others it is an outage, which a lower rate
+    // would only prolong. The SDKs take it for transient, too.
+    on(AWS).code(UNAVAILABLE).message(&["reduce your request rate"]).is(Throttled, Safe),
+    on(AWS).code(&["Unavailable"]).is(Throttled, IfIdempotent),
+    on(AWS).code(UNAVAILABLE).is(Transient, IfIdempotent),
     // Keys, signatures and clocks are the SDK's to mend; names that a caller chose may hold any word.
     on(AWS).code(&[
         "AccessDenied", "AccessDeniedException", "AuthFailure", "ExpiredToken", "ExpiredTokenException",

@@ -37,6 +37,16 @@ fn a_bare_503_is_throttled_but_may_have_been_executed() {
 }
 
 #[test]
+fn an_outage_that_aws_names_lowers_no_rate_unless_its_message_asks_for_it() {
+    for code in ["ServiceUnavailable", "ServiceUnavailableException"] {
+        assert_eq!(aws(code, 503), if_idempotent(Class::Transient));
+        let slow = Facts::new().provider("aws").code(code).status(503).message("Please reduce your request rate.");
+        assert_eq!(verdict(slow), safe(Class::Throttled));
+    }
+    assert_eq!(aws("Unavailable", 503), if_idempotent(Class::Throttled));
+}
+
+#[test]
 fn passing_server_errors_are_transient() {
     for status in [408, 500, 502, 504] {
         assert_eq!(verdict(Facts::new().status(status)), if_idempotent(Class::Transient), "{status}");
