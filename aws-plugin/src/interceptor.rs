@@ -19,6 +19,7 @@
 use std::sync::Arc;
 
 use aws_runtime::invocation_id::InvocationId;
+use aws_smithy_runtime::client::retries::TokenBucket;
 use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
@@ -77,8 +78,13 @@ impl Intercept for GovernorInterceptor {
     ) -> Result<(), BoxError> {
         let id = bag.load::<InvocationId>().and_then(id_text);
         let in_bag = bag.load::<Handle>().map(|handle| Arc::clone(handle.operation()));
+        let gated = in_bag.is_some();
         // S3 Express and credentials of an operation's own leave nothing in the bag.
         let Some(operation) = in_bag.or_else(|| REGISTRY.find(id.as_deref()?)) else { return Ok(()) };
+        if !gated && !operation.is_observed() {
+            // What the gate does for others: the SDK's own quota, shared by all clients of a service, bounds nothing.
+            bag.interceptor_state().store_put(TokenBucket::unlimited());
+        }
         let outcome = match context.output_or_error() {
             Some(Ok(_)) => Outcome::Success,
             Some(Err(_)) => Outcome::Failure(classify(context, components, &operation)),

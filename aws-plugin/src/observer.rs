@@ -22,7 +22,7 @@ use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::ErrorKind;
 use cloud_governor::{Attempt, Call, Class, Classification, Facts, Transport, Verdict};
 
-use crate::body::{ReadEnd, Watch, read_ahead, watched};
+use crate::body::{ReadEnd, Watch, read_ahead, read_frames, watched};
 use crate::hooks::{Hooks, Replaced};
 use crate::interceptor::Steered;
 use crate::operation::{Next, Operation, Step};
@@ -32,11 +32,11 @@ use crate::sniff::{Named, Seen};
 use crate::task_scope::CallOptions;
 use crate::timeouts::within;
 
-/// How long a request with a body waits here at a time. Clients protect themselves against stalled streams with a grace
-/// of 5 s by default (aws-smithy-runtime, `defaults.rs`).
+/// How long a request whose body is a stream waits here at a time. Clients protect themselves against stalled streams
+/// with a grace of 5 s by default (aws-smithy-runtime, `defaults.rs`).
 const LONGEST_UPLOAD_WAIT: Duration = Duration::from_secs(4);
 
-/// How long a signed request without a body waits here at a time. Signatures are good for five minutes.
+/// How long any other signed request waits here at a time. Signatures are good for five minutes.
 const LONGEST_SIGNED_WAIT: Duration = Duration::from_secs(60);
 
 /// The HTTP client of a hooked configuration.
@@ -160,11 +160,11 @@ impl Sender {
         }
     }
 
-    async fn admit(self, operation: Arc<Operation>, mut call: Call, request: HttpRequest) -> Answered {
-        let limit = match &self.seen {
-            seen if seen.has_body => Some(LONGEST_UPLOAD_WAIT),
-            seen if seen.signed => Some(LONGEST_SIGNED_WAIT),
-            _ => None,
+    async fn admit(self, operation: Arc<Operation>, mut call: Call, mut request: HttpRequest) -> Answered {
+        let may_stall = self.seen.has_body && !read_in_memory(&mut request).await;
+        let limit = match may_stall {
+            true => Some(LONGEST_UPLOAD_WAIT),
+            false => Some(LONGEST_SIGNED_WAIT).filter(|_| self.seen.signed),
         };
         let clock = Arc::clone(operation.governor().clock());
         match within(&*clock, limit, call.admit()).await {
@@ -282,6 +282,17 @@ impl Sender {
             REGISTRY.park(Arc::clone(operation));
         }
     }
+}
+
+/// Reads a body that is in memory ahead of the wait: to the SDK's protection against stalled streams it is sent then, and
+/// cannot stall. Says whether there was one.
+async fn read_in_memory(request: &mut HttpRequest) -> bool {
+    if request.body().bytes().is_none() {
+        return false;
+    }
+    let read = read_frames(request.take_body(), usize::MAX).await;
+    *request.body_mut() = read.into_body();
+    true
 }
 
 fn is_success(response: &HttpResponse) -> bool {
