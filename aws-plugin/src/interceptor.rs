@@ -90,7 +90,7 @@ impl Intercept for GovernorInterceptor {
             Some(Err(_)) => Outcome::Failure(classify(context, components, &operation)),
             None => return Ok(()),
         };
-        let verdict = operation.settle(outcome);
+        let verdict = operation.settle(outcome, was_sent(context));
         let ends = matches!(verdict, Some(Verdict::Done | Verdict::GiveUp(_)));
         if ends && !operation.is_observed() && !operation.may_mend_clock() {
             bag.interceptor_state().store_put(RetryConfig::disabled());
@@ -98,6 +98,14 @@ impl Intercept for GovernorInterceptor {
         }
         Ok(())
     }
+}
+
+fn was_sent(context: &FinalizerInterceptorContextMut<'_>) -> bool {
+    let broke = matches!(
+        context.output_or_error(),
+        Some(Err(error)) if error.is_connector_error() || error.is_timeout_error()
+    );
+    broke || context.response().is_some()
 }
 
 fn classify(

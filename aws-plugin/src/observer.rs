@@ -170,7 +170,10 @@ impl Sender {
         match within(&*clock, limit, call.admit()).await {
             Some(Ok(attempt)) => operation.ready(Some(call), Some(attempt)),
             Some(Err(refusal)) if call.attempts() == 0 => return Err(ConnectorError::other(Box::new(refusal), None)),
-            Some(Err(_refusal)) => operation.refused(call),
+            Some(Err(_refusal)) => {
+                operation.postponed(call);
+                operation.stop();
+            }
             None => {
                 operation.postponed(call);
                 REGISTRY.park(operation);

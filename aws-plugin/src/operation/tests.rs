@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use cloud_governor::{Attempt, Call, Classification, Config, FakeClock, Governor, Outcome, Scope, Verdict};
 
@@ -134,8 +133,8 @@ async fn an_outcome_settles_once() {
     let operation = begun("once", "ssm", &clock).await;
     assert!(matches!(operation.step(), Step::Send(Some(_))));
     operation.answered(true);
-    assert_eq!(operation.settle(Outcome::Success), Some(Verdict::Done));
-    assert_eq!(operation.settle(Outcome::Failure(Classification::transient())), Some(Verdict::Done));
+    assert_eq!(operation.settle(Outcome::Success, true), Some(Verdict::Done));
+    assert_eq!(operation.settle(Outcome::Failure(Classification::transient()), true), Some(Verdict::Done));
     assert_eq!(fail(&operation), None);
     assert_eq!(operation.governor().summary().totals.transient_errors, 0);
 }

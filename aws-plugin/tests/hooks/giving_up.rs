@@ -104,8 +104,7 @@ async fn a_half_open_circuit_lets_one_of_a_hundred_clients_through() {
     ssm(&server, &governor).get_parameter().name("a").send().await.expect_err("503");
     tokio::time::sleep(seconds(31)).await;
     let clients: Vec<_> = (0..100).map(|_| ssm(&server, &governor)).collect();
-    let calls: Vec<_> =
-        clients.iter().map(|client| tokio::spawn(client.get_parameter().name("a").send())).collect();
+    let calls: Vec<_> = clients.iter().map(|client| tokio::spawn(client.get_parameter().name("a").send())).collect();
     let mut answered = 0;
     for call in calls {
         match call.await.expect("no panic") {
@@ -125,7 +124,9 @@ async fn a_half_open_circuit_lets_one_of_a_hundred_clients_through() {
 #[tokio::test(start_paused = true)]
 async fn credentials_that_are_gone_by_then() {
     use aws_credential_types::Credentials;
-    use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future};
+    use aws_credential_types::provider::{
+        ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future,
+    };
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Debug, Default)]
@@ -160,8 +161,7 @@ async fn a_wait_that_the_clients_own_attempt_timeout_cuts_goes_on_at_the_next_at
     let server = Server::script([answer, Reply::parameter()]);
     let governor = governor(|aws| aws);
     let timeouts = aws_smithy_types::timeout::TimeoutConfig::builder().operation_attempt_timeout(seconds(5)).build();
-    let config =
-        aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).timeout_config(timeouts).build();
+    let config = aws_sdk_ssm::config::Builder::from(&governed(&server, &governor)).timeout_config(timeouts).build();
     let client = aws_sdk_ssm::Client::from_conf(config);
     client.get_parameter().name("a").send().await.expect("the second answer");
     let requests = server.requests();

@@ -105,8 +105,7 @@ async fn a_session_that_has_to_mend_its_clock_does_not_wait_for_its_callers_slot
 /// The second chance is still the same call: its deadline is the one it had.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_mended_keeps_the_calls_policy() {
-    let skewed =
-        Reply::json_error(403, "InvalidSignatureException").header("date", "Mon, 30 Nov 2026 01:13:20 GMT");
+    let skewed = Reply::json_error(403, "InvalidSignatureException").header("date", "Mon, 30 Nov 2026 01:13:20 GMT");
     let server = Server::script([skewed, Reply::json_error(503, "InternalServerError")]);
     let client = crate::common::ssm(&server, &governor(|aws| aws));
     let policy = RetryPolicy::builder().max_retries(1).build().expect("sound");
