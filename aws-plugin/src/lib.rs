@@ -36,6 +36,10 @@
 
 #![warn(clippy::unwrap_used)]
 
+// Unit tests share the server in memory of the integration tests, which know this crate by its name.
+#[cfg(test)]
+extern crate self as cloud_governor_aws;
+
 mod body;
 mod error;
 mod gate;

@@ -248,7 +248,7 @@ impl Call {
     pub fn like(self, other: &Call) -> Self {
         let (policy, priority, idempotent, takes_slot, deadline) = {
             let state = other.core.state.lock();
-            (state.policy.clone(), state.priority, state.idempotent, state.takes_slot, state.deadline)
+            (state.policy, state.priority, state.idempotent, state.takes_slot, state.deadline)
         };
         {
             let mut state = self.core.state.lock();

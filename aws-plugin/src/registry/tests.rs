@@ -2,6 +2,10 @@ use cloud_governor::{Governor, Scope};
 
 use super::*;
 
+#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
+#[path = "../../tests/hooks/common.rs"]
+mod common;
+
 fn operation(key: &str) -> Arc<Operation> {
     let scope = Scope::new("aws", "1", "eu-west-1", "ssm");
     Operation::new(Some(key.to_owned()), scope, Governor::builder().build(), false)
@@ -42,4 +46,34 @@ fn an_operation_that_nobody_came_back_for_goes_when_its_time_is_over() {
     assert!(registry.lock().stale(parked_at + KEPT_FOR / 2).is_empty());
     assert_eq!(registry.lock().stale(parked_at + KEPT_FOR).len(), 1);
     assert_eq!(parked(&registry), 0);
+}
+
+/// Invocation ids of the SDK's own making, which no other unit test has.
+fn left_behind() -> usize {
+    let entries = REGISTRY.lock();
+    let parked = entries.parked.iter().filter_map(|parked| parked.operation.key());
+    entries.running.keys().map(String::as_str).chain(parked).filter(|key| key.len() == 36).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_end_and_calls_that_are_dropped_anywhere_leave_nothing_in_the_registry() {
+    let server = common::Server::new(|_, number| match number % 4 {
+        0 => common::Reply::new(429, "").after(Duration::from_millis(30)),
+        1 => common::Reply::Broken { status: 200, start: "{".into() },
+        _ => common::Reply::parameter().after(Duration::from_millis(50)),
+    });
+    let governor = common::governor(|aws| aws.max_rps(100.0).floor_rps(50.0).retry_budget(1000).breaker_failures(1000));
+    let client = common::ssm(&server, &governor);
+    let calls: Vec<_> = (0..200)
+        .map(|number| {
+            let patience = if number % 2 == 0 { 3_600_000 } else { (number * 7919) % 2000 };
+            tokio::spawn(tokio::time::timeout(Duration::from_millis(patience), client.get_parameter().name("a").send()))
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(left_behind() > 0);
+    for call in calls {
+        let _answered_or_dropped = call.await.expect("no panic");
+    }
+    assert_eq!(left_behind(), 0);
 }

@@ -13,6 +13,7 @@ mod nested;
 mod retries;
 mod roles;
 mod scopes;
+mod secrets;
 mod signing;
 mod storm;
 mod task_scope;
