@@ -313,3 +313,6 @@ pub(crate) fn id_text(id: &InvocationId) -> Option<String> {
 fn has_foreign_backoff(bag: &ConfigBag) -> bool {
     bag.load::<RetryConfig>().is_some_and(|retry| retry.has_retry() && retry.max_backoff() > LOOP_BACKOFF)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,12 +9,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_runtime::auth::sigv4::SCHEME_ID as SIGV4_SCHEME_ID;
 use aws_runtime::retries::classifiers::{THROTTLING_ERRORS, TRANSIENT_ERRORS};
 use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::auth::AuthScheme;
 use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
+use aws_smithy_runtime_api::client::identity::IdentityCachePartition;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
@@ -60,7 +63,10 @@ impl fmt::Debug for Observer {
 impl HttpClient for Observer {
     fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
         let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Connector { hooks: Arc::clone(&self.hooks), inner })
+        let scheme = components.auth_scheme(SIGV4_SCHEME_ID);
+        let resolver = scheme.and_then(|scheme| scheme.identity_resolver(components));
+        let provider = resolver.map(|resolver| resolver.cache_partition());
+        SharedHttpConnector::new(Connector { hooks: Arc::clone(&self.hooks), inner, provider })
     }
 
     fn validate_base_client_config(
@@ -84,11 +90,18 @@ impl HttpClient for Observer {
 struct Connector {
     hooks: Arc<Hooks>,
     inner: SharedHttpConnector,
+    /// Whose credentials the operation has.
+    provider: Option<IdentityCachePartition>,
 }
 
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let sender = Sender { hooks: Arc::clone(&self.hooks), inner: self.inner.clone(), seen: Seen::of(&request) };
+        let sender = Sender {
+            hooks: Arc::clone(&self.hooks),
+            inner: self.inner.clone(),
+            provider: self.provider,
+            seen: Seen::of(&request),
+        };
         HttpConnectorFuture::new(sender.send(request))
     }
 }
@@ -99,6 +112,7 @@ type Answered = Result<HttpResponse, ConnectorError>;
 struct Sender {
     hooks: Arc<Hooks>,
     inner: SharedHttpConnector,
+    provider: Option<IdentityCachePartition>,
     seen: Seen,
 }
 
@@ -130,7 +144,7 @@ impl Sender {
     // ===== requests that no gate has seen =====
 
     async fn begin(self, service: &str, request: HttpRequest) -> Answered {
-        let scope = self.hooks.scope_of_request(service, &self.seen);
+        let scope = self.hooks.scope_of_request(service, &self.seen, self.provider);
         if self.seen.signed {
             self.hooks.warn(Replaced::IdentityCache, &scope);
         }
