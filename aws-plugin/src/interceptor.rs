@@ -30,6 +30,7 @@ use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryRea
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::{ErrorKind, RetryConfig};
+use aws_smithy_types::timeout::TimeoutConfig;
 use cloud_governor::{Class, Classification, Facts, Outcome, Transport, Verdict};
 
 use crate::gate::id_text;
@@ -85,7 +86,10 @@ impl Intercept for GovernorInterceptor {
             // What the gate does for others: the SDK's own quota, shared by all clients of a service, bounds nothing.
             bag.interceptor_state().store_put(TokenBucket::unlimited());
         }
+        let own_timeout = bag.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_attempt_timeout);
         let outcome = match context.output_or_error() {
+            // The caller's patience for the whole operation is at an end, which says nothing about the service.
+            Some(Err(error)) if error.is_timeout_error() && own_timeout.is_none() => return Ok(()),
             Some(Ok(_)) => Outcome::Success,
             Some(Err(_)) => Outcome::Failure(classify(context, components, &operation)),
             None => return Ok(()),

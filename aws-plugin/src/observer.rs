@@ -177,6 +177,8 @@ impl Sender {
     async fn admit(self, operation: Arc<Operation>, mut call: Call, mut request: HttpRequest) -> Answered {
         let may_stall = self.seen.has_body && !read_in_memory(&mut request).await;
         let limit = match may_stall {
+            // To send it back would be its end.
+            _ if !self.comes_again(&request) => None,
             true => Some(LONGEST_UPLOAD_WAIT),
             false => Some(LONGEST_SIGNED_WAIT).filter(|_| self.seen.signed),
         };
@@ -208,6 +210,12 @@ impl Sender {
         }
     }
 
+    /// Whether the SDK can send the request once more. Attempts that are used up, or a body that cannot be sent twice, end
+    /// its loop with whatever it is given now.
+    fn comes_again(&self, request: &HttpRequest) -> bool {
+        self.seen.attempt < self.seen.max_attempts && request.try_clone().is_some()
+    }
+
     // ===== the send =====
 
     async fn transmit(
@@ -223,8 +231,7 @@ impl Sender {
         let limit = [own, self.hooks.given.attempt_timeout].into_iter().flatten().min();
         let deadline = limit.map(|limit| (limit, clock.sleep_until(clock.now() + limit)));
         let steered = request.extension::<Steered>().is_some();
-        // A body that cannot be sent twice ends the SDK's loop here, with whatever it is given now.
-        let comes_again = self.seen.attempt < self.seen.max_attempts && request.try_clone().is_some();
+        let comes_again = self.comes_again(&request);
         let exchange = async {
             let mut response = self.inner.call(request).await?;
             if is_success(&response) && !self.seen.may_fail_with_200 {

@@ -134,3 +134,20 @@ async fn credentials_of_an_operations_own_do_not_escape_the_governor() {
     assert!(matches!(error, SdkError::ServiceError(_)), "{error:?}");
     assert!(governor.summary().scopes.keys().all(|scope| scope.account().starts_with("unknown-")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_sdk_would_not_make_again_waits_at_the_http_client_until_it_is_its_turn() {
+    let server = Server::always(Reply::parameter());
+    let governor = governor(|aws| aws.max_rps(0.01).burst(1.0).floor_rps(0.01));
+    let config = plain(&server).retry_config(aws_smithy_types::retry::RetryConfig::disabled()).build();
+    let config = AwsHooks::builder().governor(governor.clone()).install(&config);
+    let config = aws_sdk_ssm::config::Builder::from(&config)
+        .identity_cache(aws_sdk_ssm::config::IdentityCache::no_cache())
+        .build();
+    let client = aws_sdk_ssm::Client::from_conf(config);
+    for _ in 0..2 {
+        client.get_parameter().name("a").send().await.expect("an answer");
+    }
+    assert!(server.requests()[1].at >= seconds(99));
+    assert_eq!(totals(&governor).calls, 2);
+}
