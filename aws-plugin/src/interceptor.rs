@@ -11,10 +11,11 @@
 //! # }
 //! ```
 //!
-//! With and without it the server sees the same requests and the caller gets the same errors, with three differences:
-//! attempts that only carry a replay do not happen, which spares the SDK's retry quota where no gate is passed (S3
-//! Express, credentials of an operation's own); a failure with an unknown code counts as what the SDK's own classifiers
-//! make of it; and a success that does not parse counts as a failure.
+//! With and without it the server sees the same requests and the caller gets the same errors, with these differences:
+//! attempts that only carry a replay do not happen; the SDK's retry quota bounds nothing where no gate is passed either
+//! (S3 Express, credentials of an operation's own); outcomes are known where a client's own HTTP client replaces ours; a
+//! failure with an unknown code counts as what the SDK's own classifiers make of it; and a success that does not parse
+//! counts as a failure.
 
 use std::sync::Arc;
 

@@ -3,10 +3,7 @@ use std::sync::atomic::Ordering;
 use aws_sdk_ssm::config::Builder;
 
 use super::*;
-
-#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
-#[path = "../../tests/hooks/common.rs"]
-mod common;
+use crate::common;
 
 /// The attempt leaves no state behind, which is no sign that the SDK loses what identities carry.
 #[tokio::test(start_paused = true)]

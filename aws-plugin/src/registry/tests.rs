@@ -1,10 +1,7 @@
 use cloud_governor::{Governor, Scope};
 
 use super::*;
-
-#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
-#[path = "../../tests/hooks/common.rs"]
-mod common;
+use crate::common;
 
 fn operation(key: &str) -> Arc<Operation> {
     let scope = Scope::new("aws", "1", "eu-west-1", "ssm");

@@ -3,13 +3,14 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use aws_sdk_ssm::config::IdentityCache;
 use aws_sdk_ssm::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ssm::operation::get_parameter::GetParameterError;
 use aws_types::request_id::RequestId;
 use cloud_governor::{Governor, RefusalKind, RetryPolicy};
-use cloud_governor_aws::{CallOptions, GovernorInterceptor, refusal};
+use cloud_governor_aws::{AwsHooks, CallOptions, GovernorInterceptor, refusal};
 
-use crate::common::{Reply, Server, governed, governor, seconds, ssm, totals};
+use crate::common::{Reply, Server, governed, governor, plain, seconds, ssm, totals};
 
 fn client(server: &Server, governor: &Governor, with_interceptor: bool) -> aws_sdk_ssm::Client {
     let config = aws_sdk_ssm::config::Builder::from(&governed(server, governor));
@@ -97,13 +98,12 @@ async fn a_circuit_that_others_opened_while_the_call_backed_off() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_half_open_circuit_lets_one_of_a_hundred_clients_through() {
+async fn probe_with_a_hundred_clients(client: impl Fn(&Server, &Governor) -> aws_sdk_ssm::Client) {
     let server = Server::script([Reply::json_error(503, "InternalServerError"), Reply::parameter().after(seconds(2))]);
     let governor = governor(|aws| aws.max_retries(0).breaker_failures(1).breaker_cooldown(seconds(30)));
-    ssm(&server, &governor).get_parameter().name("a").send().await.expect_err("503");
+    client(&server, &governor).get_parameter().name("a").send().await.expect_err("503");
     tokio::time::sleep(seconds(31)).await;
-    let clients: Vec<_> = (0..100).map(|_| ssm(&server, &governor)).collect();
+    let clients: Vec<_> = (0..100).map(|_| client(&server, &governor)).collect();
     let calls: Vec<_> = clients.iter().map(|client| tokio::spawn(client.get_parameter().name("a").send())).collect();
     let mut answered = 0;
     for call in calls {
@@ -118,6 +118,21 @@ async fn a_half_open_circuit_lets_one_of_a_hundred_clients_through() {
     }
     assert_eq!((answered, server.count()), (1, 2));
     clients[0].get_parameter().name("a").send().await.expect("closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_open_circuit_lets_one_of_a_hundred_clients_through() {
+    probe_with_a_hundred_clients(ssm).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_open_circuit_lets_one_of_a_hundred_clients_without_a_gate_through() {
+    let without_gate = |server: &Server, governor: &Governor| {
+        let config = AwsHooks::builder().account("1").governor(governor.clone()).install(&plain(server).build());
+        let config = aws_sdk_ssm::config::Builder::from(&config).identity_cache(IdentityCache::no_cache());
+        aws_sdk_ssm::Client::from_conf(config.build())
+    };
+    probe_with_a_hundred_clients(without_gate).await;
 }
 
 /// To stop, the SDK has to be given something to sign with: what it had, not what a provider may take long to find.
@@ -144,12 +159,12 @@ async fn credentials_that_are_gone_by_then() {
     }
 
     let server = Server::always(Reply::json_error(503, "InternalServerError"));
-    let config = crate::common::plain(&server)
+    let config = plain(&server)
         .credentials_provider(SharedCredentialsProvider::new(Once::default()))
-        .identity_cache(aws_sdk_ssm::config::IdentityCache::no_cache())
+        .identity_cache(IdentityCache::no_cache())
         .build();
     let governor = governor(|aws| aws.max_retries(0).account_concurrency(NonZeroUsize::MIN));
-    let config = cloud_governor_aws::AwsHooks::builder().governor(governor).install(&config);
+    let config = AwsHooks::builder().governor(governor).install(&config);
     let error = aws_sdk_ssm::Client::new(&config).get_parameter().name("a").send().await.expect_err("503");
     assert_own(&error, "InternalServerError");
 }
