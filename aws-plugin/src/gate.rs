@@ -188,22 +188,15 @@ impl<'a> Passage<'a> {
         if unseen {
             self.hooks.warn(Replaced::HttpClient, operation.scope());
         }
-        if let Next::Admit(call) = operation.next()
-            && let mut lent = (Lent { operation: &operation, call: Some(call) })
-            && let Some(call) = &mut lent.call
-        {
-            let identity = self.resolve().await?;
-            let (admitted, identity) = self.admitted(call, identity).await?;
-            // Where nothing replays, nobody could keep the attempt after the last one from being sent.
-            let goes_on = !(unseen && call.is_exhausted());
-            drop(lent);
-            match admitted {
-                Ok(attempt) => {
+        if let Next::Admit(call) = operation.next() {
+            match self.admitted_again(&operation, call).await? {
+                (Some((attempt, is_last)), identity) => {
                     operation.ready_again(attempt);
-                    return Ok(self.hand_out(identity, handle, None, goes_on));
+                    // Where nothing replays, nobody could keep the attempt after the last one from being sent.
+                    return Ok(self.hand_out(identity, handle, None, !(unseen && is_last)));
                 }
                 // The caller has an error of its own to get: not the refusal.
-                Err(_refusal) => operation.stop(),
+                (None, _) => operation.stop(),
             }
         }
         if unseen && let Some(mut call) = operation.take_call() {
@@ -215,6 +208,21 @@ impl<'a> Passage<'a> {
             None => self.resolve().await?,
         };
         Ok(self.hand_out(identity, handle, None, false))
+    }
+
+    /// Waits for another attempt, unless it is refused, and says whether it is the call's last. The call is the
+    /// operation's again when the wait ends, or is cut off.
+    async fn admitted_again(
+        &self,
+        operation: &Operation,
+        call: Call,
+    ) -> Result<(Option<(Attempt, bool)>, Identity), BoxError> {
+        let mut lent = Lent { operation, call: Some(call) };
+        let identity = self.resolve().await?;
+        let Some(call) = &mut lent.call else { return Ok((None, identity)) };
+        let (admitted, identity) = self.admitted(call, identity).await?;
+        let is_last = call.is_exhausted();
+        Ok((admitted.ok().map(|attempt| (attempt, is_last)), identity))
     }
 
     /// Whether the SDK's own attempt timeout spans the gate. It may end an attempt here, which leaves no trace.
