@@ -306,7 +306,8 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// As [`admit`](Self::admit); and [`RefusalKind::RuntimeThread`] on a thread that runs async tasks.
+    /// As [`admit`](Self::admit); and [`RuntimeThread`](crate::RefusalKind::RuntimeThread) on a thread that runs async
+    /// tasks.
     pub fn admit_blocking(&mut self) -> Result<Attempt, Refusal> {
         block_on_admission(self.admission(), &*self.core.clock)
     }
