@@ -14,7 +14,7 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::http::{Headers, StatusCode};
 use aws_smithy_types::body::SdkBody;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use cloud_governor::Sleep;
 use http_body::{Body, Frame, SizeHint};
 
@@ -70,6 +70,15 @@ impl Watch {
             // The SDK may come again, and nothing else keeps the operation.
             self.operation.loosen();
             REGISTRY.park(Arc::clone(&self.operation));
+        }
+    }
+
+    /// The reader let go before the end: it had enough, or the SDK took the body for stalled and comes again. The outcome
+    /// stays open for a while.
+    fn left_unread(self) {
+        if !self.gated {
+            self.operation.loosen();
+            REGISTRY.park(self.operation);
         }
     }
 
@@ -131,9 +140,11 @@ impl Body for WatchedBody {
 
 impl Drop for WatchedBody {
     fn drop(&mut self) {
-        // The reader had enough, or stopped at the length that the head announced.
-        if let Some(watch) = self.watch.take() {
-            watch.ended();
+        let Some(watch) = self.watch.take() else { return };
+        match self.inner.is_end_stream() {
+            // The reader stopped at the length that the head announced.
+            true => watch.ended(),
+            false => watch.left_unread(),
         }
     }
 }
@@ -165,22 +176,27 @@ pub(crate) enum ReadEnd {
     Broken(BoxError),
 }
 
-/// Reads up to about `limit` bytes ahead.
-pub(crate) async fn read_ahead(mut body: SdkBody, limit: usize) -> Read {
-    if let Some(bytes) = body.bytes() {
-        return Read { start: Bytes::copy_from_slice(bytes), end: ReadEnd::Whole };
+/// Reads up to about `limit` bytes ahead; a body that is in memory is only looked at.
+pub(crate) async fn read_ahead(body: SdkBody, limit: usize) -> Read {
+    match body.bytes() {
+        Some(bytes) => Read { start: Bytes::copy_from_slice(bytes), end: ReadEnd::Whole },
+        None => read_frames(body, limit).await,
     }
-    let mut start = Vec::new();
+}
+
+/// Reads up to about `limit` bytes ahead, frame by frame.
+pub(crate) async fn read_frames(mut body: SdkBody, limit: usize) -> Read {
+    let mut start = BytesMut::new();
     while start.len() < limit {
         let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
         match frame.map(|frame| frame.map(Frame::into_data)) {
             Some(Ok(Ok(data))) => start.extend_from_slice(&data),
             Some(Ok(Err(_trailers))) => {}
-            Some(Err(error)) => return Read { start: start.into(), end: ReadEnd::Broken(error) },
-            None => return Read { start: start.into(), end: ReadEnd::Whole },
+            Some(Err(error)) => return Read { start: start.freeze(), end: ReadEnd::Broken(error) },
+            None => return Read { start: start.freeze(), end: ReadEnd::Whole },
         }
     }
-    Read { start: start.into(), end: ReadEnd::Longer(body) }
+    Read { start: start.freeze(), end: ReadEnd::Longer(body) }
 }
 
 impl Read {

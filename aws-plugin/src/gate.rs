@@ -130,7 +130,7 @@ impl<'a> Passage<'a> {
         let identity = self.resolve().await?;
         let service = service_name(metadata.service());
         let attempts = self.bag.load::<RequestAttempts>().map_or(1, |attempts| attempts.attempts());
-        if attempts > 1 && &*service != "s3" {
+        if attempts > 1 && &*service != "s3" && !self.may_be_cut_off() {
             LAYERS_ARE_LOST.store(true, Ordering::Relaxed);
         }
         let region = self.bag.load::<Region>().map(Region::as_ref);
@@ -154,9 +154,9 @@ impl<'a> Passage<'a> {
                 layer.store_put(TokenBucket::new(0));
             }));
         }
-        let identity = if options.skips() {
+        let (identity, goes_on) = if options.skips() {
             operation.ready(None, None);
-            identity
+            (identity, false)
         } else {
             let mut call = options.apply(operation.governor().call(&scope));
             if &*service == "s3" && metadata.name() == "CreateSession" {
@@ -166,16 +166,17 @@ impl<'a> Passage<'a> {
             if let Some(within) = self.bag.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_timeout) {
                 call.limit_deadline(within);
             }
+            let goes_on = call.is_governed();
             if self.hooks.given.observe_only && call.is_governed() {
                 operation.ready(None, None);
-                identity
+                (identity, goes_on)
             } else {
                 let (admitted, identity) = self.admitted(&mut call, identity).await?;
                 operation.ready(Some(call), Some(admitted?));
-                identity
+                (identity, goes_on)
             }
         };
-        Ok(self.hand_out(identity, Handle::new(operation), given_id, true))
+        Ok(self.hand_out(identity, Handle::new(operation), given_id, goes_on))
     }
 
     async fn again(&self, handle: Handle) -> Result<Identity, BoxError> {
@@ -183,27 +184,50 @@ impl<'a> Passage<'a> {
         if self.hooks.given.observe_only {
             return self.observe_again(handle).await;
         }
-        if operation.is_unseen() {
+        let unseen = operation.is_unseen();
+        if unseen {
             self.hooks.warn(Replaced::HttpClient, operation.scope());
         }
-        let goes_on = match operation.next() {
-            Next::Stop => false,
-            Next::Admit(mut call) => {
-                let identity = self.resolve().await?;
-                let (admitted, identity) = self.admitted(&mut call, identity).await?;
-                match admitted {
-                    Ok(attempt) => {
-                        operation.ready(Some(call), Some(attempt));
-                        return Ok(self.hand_out(identity, handle, None, true));
-                    }
-                    // The caller has an error of its own to get: not the refusal.
-                    Err(_refusal) => operation.refused(call),
+        if let Next::Admit(call) = operation.next() {
+            match self.admitted_again(&operation, call).await? {
+                (Some((attempt, is_last)), identity) => {
+                    operation.ready_again(attempt);
+                    // Where nothing replays, nobody could keep the attempt after the last one from being sent.
+                    return Ok(self.hand_out(identity, handle, None, !(unseen && is_last)));
                 }
-                false
+                // The caller has an error of its own to get: not the refusal.
+                (None, _) => operation.stop(),
             }
+        }
+        if unseen && let Some(mut call) = operation.take_call() {
+            // There is no answer to give again, and nobody to give it: the refusal says why the call ended.
+            drop(call.admit().await?);
+        }
+        let identity = match operation.identity() {
+            Some(identity) => identity,
+            None => self.resolve().await?,
         };
+        Ok(self.hand_out(identity, handle, None, false))
+    }
+
+    /// Waits for another attempt, unless it is refused, and says whether it is the call's last. The call is the
+    /// operation's again when the wait ends, or is cut off.
+    async fn admitted_again(
+        &self,
+        operation: &Operation,
+        call: Call,
+    ) -> Result<(Option<(Attempt, bool)>, Identity), BoxError> {
+        let mut lent = Lent { operation, call: Some(call) };
         let identity = self.resolve().await?;
-        Ok(self.hand_out(identity, handle, None, goes_on))
+        let Some(call) = &mut lent.call else { return Ok((None, identity)) };
+        let (admitted, identity) = self.admitted(call, identity).await?;
+        let is_last = call.is_exhausted();
+        Ok((admitted.ok().map(|attempt| (attempt, is_last)), identity))
+    }
+
+    /// Whether the SDK's own attempt timeout spans the gate. It may end an attempt here, which leaves no trace.
+    fn may_be_cut_off(&self) -> bool {
+        self.bag.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_attempt_timeout).is_some()
     }
 
     /// The SDK's own policy is in force: whatever it decides, the attempt passes.
@@ -248,6 +272,7 @@ impl<'a> Passage<'a> {
 
     /// The identity with what the operation's config bag is to hold.
     fn hand_out(&self, identity: Identity, handle: Handle, given_id: Option<String>, goes_on: bool) -> Identity {
+        handle.operation().keep_identity(&identity);
         if !can_carry(&identity) {
             // The registry keeps the operation instead, once its handle is gone.
             handle.operation().loosen();
@@ -270,6 +295,21 @@ impl<'a> Passage<'a> {
     }
 }
 
+/// The call of an operation while it waits: it goes back however the wait ends, and goes on from there if the SDK's own
+/// attempt timeout cut it off.
+struct Lent<'a> {
+    operation: &'a Operation,
+    call: Option<Call>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take() {
+            self.operation.postponed(call);
+        }
+    }
+}
+
 /// The id's text: it has no accessor, and shows as `InvocationId("<text>")`.
 pub(crate) fn id_text(id: &InvocationId) -> Option<String> {
     let shown = format!("{id:?}");
@@ -281,3 +321,6 @@ pub(crate) fn id_text(id: &InvocationId) -> Option<String> {
 fn has_foreign_backoff(bag: &ConfigBag) -> bool {
     bag.load::<RetryConfig>().is_some_and(|retry| retry.has_retry() && retry.max_backoff() > LOOP_BACKOFF)
 }
+
+#[cfg(test)]
+mod tests;

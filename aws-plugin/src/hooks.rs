@@ -110,13 +110,22 @@ impl Hooks {
         Scope::new("aws", account, scope_region(service, region), service).with_operation(operation)
     }
 
-    /// The scope of a request that no gate has seen.
-    pub(crate) fn scope_of_request(&self, service: &str, seen: &Seen) -> Scope {
+    /// The scope of a request that no gate has seen, of an operation with this provider's credentials.
+    pub(crate) fn scope_of_request(
+        &self,
+        service: &str,
+        seen: &Seen,
+        provider: Option<IdentityCachePartition>,
+    ) -> Scope {
+        let own = match (self.given.provider, provider) {
+            (Some(own), Some(provider)) => own == provider,
+            _ => true,
+        };
         let account = match &self.given.account {
-            Some(account) => account.clone(),
+            Some(account) if own || !seen.signed => account.clone(),
+            None if !seen.signed => self.unknown(),
             // Signed with credentials that nobody here knows: they may belong to any account.
-            None if seen.signed => format!("{}-other", self.unknown()),
-            None => self.unknown(),
+            _ => format!("{}-other", self.unknown()),
         };
         let region = seen.signing_region.as_deref().or(self.given.region.as_deref());
         let scope = Scope::new("aws", account, scope_region(service, region), service);

@@ -189,20 +189,18 @@ impl AwsOptions {
     }
 }
 
-/// The SDK's loop with its policy off. Retries that are off stay off.
+/// The SDK's loop with its policy off: never adaptive, which paces by itself. Retries that are off stay off.
 fn governed_loop(own: Option<&RetryConfig>, max_retries: u32) -> RetryConfig {
+    let retry = match own {
+        Some(own) if !own.has_retry() => RetryConfig::disabled(),
+        _ => RetryConfig::standard()
+            .with_max_attempts(max_retries.saturating_add(1).max(MAX_ATTEMPTS))
+            .with_initial_backoff(LOOP_BACKOFF)
+            .with_max_backoff(LOOP_BACKOFF),
+    };
     match own {
-        Some(own) if !own.has_retry() => own.clone(),
-        own => {
-            let mut retry = RetryConfig::standard()
-                .with_max_attempts(max_retries.saturating_add(1).max(MAX_ATTEMPTS))
-                .with_initial_backoff(LOOP_BACKOFF)
-                .with_max_backoff(LOOP_BACKOFF);
-            if let Some(own) = own {
-                retry = retry.with_reconnect_mode(own.reconnect_mode());
-            }
-            retry
-        }
+        Some(own) => retry.with_reconnect_mode(own.reconnect_mode()),
+        None => retry,
     }
 }
 

@@ -11,14 +11,16 @@
 //! # }
 //! ```
 //!
-//! With and without it the server sees the same requests and the caller gets the same errors, with three differences:
-//! attempts that only carry a replay do not happen, which spares the SDK's retry quota where no gate is passed (S3
-//! Express, credentials of an operation's own); a failure with an unknown code counts as what the SDK's own classifiers
-//! make of it; and a success that does not parse counts as a failure.
+//! With and without it the server sees the same requests and the caller gets the same errors, with these differences:
+//! attempts that only carry a replay do not happen; the SDK's retry quota bounds nothing where no gate is passed either
+//! (S3 Express, credentials of an operation's own); outcomes are known where a client's own HTTP client replaces ours; a
+//! failure with an unknown code counts as what the SDK's own classifiers make of it; and a success that does not parse
+//! counts as a failure.
 
 use std::sync::Arc;
 
 use aws_runtime::invocation_id::InvocationId;
+use aws_smithy_runtime::client::retries::TokenBucket;
 use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
@@ -29,6 +31,7 @@ use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryRea
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::{ErrorKind, RetryConfig};
+use aws_smithy_types::timeout::TimeoutConfig;
 use cloud_governor::{Class, Classification, Facts, Outcome, Transport, Verdict};
 
 use crate::gate::id_text;
@@ -77,14 +80,22 @@ impl Intercept for GovernorInterceptor {
     ) -> Result<(), BoxError> {
         let id = bag.load::<InvocationId>().and_then(id_text);
         let in_bag = bag.load::<Handle>().map(|handle| Arc::clone(handle.operation()));
+        let gated = in_bag.is_some();
         // S3 Express and credentials of an operation's own leave nothing in the bag.
         let Some(operation) = in_bag.or_else(|| REGISTRY.find(id.as_deref()?)) else { return Ok(()) };
+        if !gated && !operation.is_observed() {
+            // What the gate does for others: the SDK's own quota, shared by all clients of a service, bounds nothing.
+            bag.interceptor_state().store_put(TokenBucket::unlimited());
+        }
+        let own_timeout = bag.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_attempt_timeout);
         let outcome = match context.output_or_error() {
+            // The caller's patience for the whole operation is at an end, which says nothing about the service.
+            Some(Err(error)) if error.is_timeout_error() && own_timeout.is_none() => return Ok(()),
             Some(Ok(_)) => Outcome::Success,
             Some(Err(_)) => Outcome::Failure(classify(context, components, &operation)),
             None => return Ok(()),
         };
-        let verdict = operation.settle(outcome);
+        let verdict = operation.settle(outcome, was_sent(context));
         let ends = matches!(verdict, Some(Verdict::Done | Verdict::GiveUp(_)));
         if ends && !operation.is_observed() && !operation.may_mend_clock() {
             bag.interceptor_state().store_put(RetryConfig::disabled());
@@ -92,6 +103,14 @@ impl Intercept for GovernorInterceptor {
         }
         Ok(())
     }
+}
+
+fn was_sent(context: &FinalizerInterceptorContextMut<'_>) -> bool {
+    let broke = matches!(
+        context.output_or_error(),
+        Some(Err(error)) if error.is_connector_error() || error.is_timeout_error()
+    );
+    broke || context.response().is_some()
 }
 
 fn classify(

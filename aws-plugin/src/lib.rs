@@ -23,16 +23,18 @@
 //! # What is different for some calls
 //!
 //! * Operations with credentials of their own, clients with an identity cache of their own, and S3 Express pass no gate,
-//!   or none that lasts. They are admitted at the HTTP client, and the SDK's own retry quota bounds their retries as well:
-//!   give such clients the interceptor.
+//!   or none that lasts. They are admitted at the HTTP client, and the SDK's own retry quota bounds their retries, and
+//!   waits of over a minute, as well: give such clients the interceptor, which lifts it. Credentials that are not the
+//!   configuration's are charged to an account of unknown name, also where an account was given.
 //!   Operations that need no signature pass the gate like any other.
 //! * Presigning is neither paced nor counted: it sends nothing.
 //! * A user's `operation_attempt_timeout` spans the HTTP call and the body, not the wait for admission. When it passes, the
 //!   error is a `DispatchFailure` (or a `ResponseError`, if the head was in time) instead of a `TimeoutError`. One set on
-//!   a service's own builder still spans the wait.
+//!   a service's own builder still spans the wait, which then goes on at the next attempt.
 //! * `operation_timeout` spans everything, and bounds the call's deadline.
 //! * A client that sets its own retry configuration, identity cache or HTTP client replaces that part of the hooks; a
-//!   warning says so once.
+//!   warning says so once. Without ours, an HTTP client tells nothing of outcomes: successes count for nothing, and what
+//!   the SDK retries counts as a transient failure. The interceptor sees outcomes there too.
 
 #![warn(clippy::unwrap_used)]
 
@@ -62,3 +64,12 @@ pub use names::service_name;
 #[cfg(feature = "roles")]
 pub use roles::{AssumedRole, InvalidRole};
 pub use task_scope::CallOptions;
+
+// Unit tests share the server in memory of the integration tests, which know this crate by its name.
+#[cfg(test)]
+extern crate self as cloud_governor_aws;
+
+#[cfg(test)]
+#[expect(dead_code, reason = "the integration tests use all of it")]
+#[path = "../tests/hooks/common.rs"]
+mod common;

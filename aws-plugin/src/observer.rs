@@ -9,12 +9,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_runtime::auth::sigv4::SCHEME_ID as SIGV4_SCHEME_ID;
 use aws_runtime::retries::classifiers::{THROTTLING_ERRORS, TRANSIENT_ERRORS};
 use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::auth::AuthScheme;
 use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
+use aws_smithy_runtime_api::client::identity::IdentityCachePartition;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
@@ -22,7 +25,7 @@ use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::ErrorKind;
 use cloud_governor::{Attempt, Call, Class, Classification, Facts, Transport, Verdict};
 
-use crate::body::{ReadEnd, Watch, read_ahead, watched};
+use crate::body::{ReadEnd, Watch, read_ahead, read_frames, watched};
 use crate::hooks::{Hooks, Replaced};
 use crate::interceptor::Steered;
 use crate::operation::{Next, Operation, Step};
@@ -32,11 +35,11 @@ use crate::sniff::{Named, Seen};
 use crate::task_scope::CallOptions;
 use crate::timeouts::within;
 
-/// How long a request with a body waits here at a time. Clients protect themselves against stalled streams with a grace
-/// of 5 s by default (aws-smithy-runtime, `defaults.rs`).
+/// How long a request whose body is a stream waits here at a time. Clients protect themselves against stalled streams
+/// with a grace of 5 s by default (aws-smithy-runtime, `defaults.rs`).
 const LONGEST_UPLOAD_WAIT: Duration = Duration::from_secs(4);
 
-/// How long a signed request without a body waits here at a time. Signatures are good for five minutes.
+/// How long any other signed request waits here at a time. Signatures are good for five minutes.
 const LONGEST_SIGNED_WAIT: Duration = Duration::from_secs(60);
 
 /// The HTTP client of a hooked configuration.
@@ -60,7 +63,10 @@ impl fmt::Debug for Observer {
 impl HttpClient for Observer {
     fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
         let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Connector { hooks: Arc::clone(&self.hooks), inner })
+        let scheme = components.auth_scheme(SIGV4_SCHEME_ID);
+        let resolver = scheme.and_then(|scheme| scheme.identity_resolver(components));
+        let provider = resolver.map(|resolver| resolver.cache_partition());
+        SharedHttpConnector::new(Connector { hooks: Arc::clone(&self.hooks), inner, provider })
     }
 
     fn validate_base_client_config(
@@ -84,11 +90,18 @@ impl HttpClient for Observer {
 struct Connector {
     hooks: Arc<Hooks>,
     inner: SharedHttpConnector,
+    /// Whose credentials the operation has.
+    provider: Option<IdentityCachePartition>,
 }
 
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let sender = Sender { hooks: Arc::clone(&self.hooks), inner: self.inner.clone(), seen: Seen::of(&request) };
+        let sender = Sender {
+            hooks: Arc::clone(&self.hooks),
+            inner: self.inner.clone(),
+            provider: self.provider,
+            seen: Seen::of(&request),
+        };
         HttpConnectorFuture::new(sender.send(request))
     }
 }
@@ -99,6 +112,7 @@ type Answered = Result<HttpResponse, ConnectorError>;
 struct Sender {
     hooks: Arc<Hooks>,
     inner: SharedHttpConnector,
+    provider: Option<IdentityCachePartition>,
     seen: Seen,
 }
 
@@ -130,7 +144,7 @@ impl Sender {
     // ===== requests that no gate has seen =====
 
     async fn begin(self, service: &str, request: HttpRequest) -> Answered {
-        let scope = self.hooks.scope_of_request(service, &self.seen);
+        let scope = self.hooks.scope_of_request(service, &self.seen, self.provider);
         if self.seen.signed {
             self.hooks.warn(Replaced::IdentityCache, &scope);
         }
@@ -160,17 +174,22 @@ impl Sender {
         }
     }
 
-    async fn admit(self, operation: Arc<Operation>, mut call: Call, request: HttpRequest) -> Answered {
-        let limit = match &self.seen {
-            seen if seen.has_body => Some(LONGEST_UPLOAD_WAIT),
-            seen if seen.signed => Some(LONGEST_SIGNED_WAIT),
-            _ => None,
+    async fn admit(self, operation: Arc<Operation>, mut call: Call, mut request: HttpRequest) -> Answered {
+        let may_stall = self.seen.has_body && !read_in_memory(&mut request).await;
+        let limit = match may_stall {
+            // To send it back would be its end.
+            _ if !self.comes_again(&request) => None,
+            true => Some(LONGEST_UPLOAD_WAIT),
+            false => Some(LONGEST_SIGNED_WAIT).filter(|_| self.seen.signed),
         };
         let clock = Arc::clone(operation.governor().clock());
         match within(&*clock, limit, call.admit()).await {
             Some(Ok(attempt)) => operation.ready(Some(call), Some(attempt)),
             Some(Err(refusal)) if call.attempts() == 0 => return Err(ConnectorError::other(Box::new(refusal), None)),
-            Some(Err(_refusal)) => operation.refused(call),
+            Some(Err(_refusal)) => {
+                operation.postponed(call);
+                operation.stop();
+            }
             None => {
                 operation.postponed(call);
                 REGISTRY.park(operation);
@@ -191,6 +210,12 @@ impl Sender {
         }
     }
 
+    /// Whether the SDK can send the request once more. Attempts that are used up, or a body that cannot be sent twice, end
+    /// its loop with whatever it is given now.
+    fn comes_again(&self, request: &HttpRequest) -> bool {
+        self.seen.attempt < self.seen.max_attempts && request.try_clone().is_some()
+    }
+
     // ===== the send =====
 
     async fn transmit(
@@ -206,8 +231,7 @@ impl Sender {
         let limit = [own, self.hooks.given.attempt_timeout].into_iter().flatten().min();
         let deadline = limit.map(|limit| (limit, clock.sleep_until(clock.now() + limit)));
         let steered = request.extension::<Steered>().is_some();
-        // A body that cannot be sent twice ends the SDK's loop here, with whatever it is given now.
-        let comes_again = self.seen.attempt < self.seen.max_attempts && request.try_clone().is_some();
+        let comes_again = self.comes_again(&request);
         let exchange = async {
             let mut response = self.inner.call(request).await?;
             if is_success(&response) && !self.seen.may_fail_with_200 {
@@ -282,6 +306,17 @@ impl Sender {
             REGISTRY.park(Arc::clone(operation));
         }
     }
+}
+
+/// Reads a body that is in memory ahead of the wait: to the SDK's protection against stalled streams it is sent then, and
+/// cannot stall. Says whether there was one.
+async fn read_in_memory(request: &mut HttpRequest) -> bool {
+    if request.body().bytes().is_none() {
+        return false;
+    }
+    let read = read_frames(request.take_body(), usize::MAX).await;
+    *request.body_mut() = read.into_body();
+    true
 }
 
 fn is_success(response: &HttpResponse) -> bool {

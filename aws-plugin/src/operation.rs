@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aws_smithy_runtime_api::client::identity::Identity;
 use cloud_governor::{Attempt, Call, Classification, Facts, Governor, Outcome, Scope, Transport, Verdict};
 
 use crate::registry::REGISTRY;
@@ -36,6 +37,8 @@ struct State {
     call: Option<Call>,
     phase: Phase,
     answer: Option<Answer>,
+    /// What the last attempt was signed with. An attempt that is not sent needs no better one.
+    identity: Option<Identity>,
     code: Option<String>,
     skew_mended: bool,
     /// Its identity could not carry the state, or was dropped on the way: the registry keeps it between attempts.
@@ -94,6 +97,7 @@ impl Operation {
             call: None,
             phase: Phase::Waiting,
             answer: None,
+            identity: None,
             code: None,
             skew_mended: false,
             loose: false,
@@ -129,16 +133,36 @@ impl Operation {
         state.cut_short = false;
     }
 
-    /// The call goes on waiting at the next attempt.
+    /// Another attempt of the call that is here was admitted.
+    pub(crate) fn ready_again(&self, attempt: Attempt) {
+        let mut state = self.lock();
+        state.phase = Phase::Ready(Some(Arc::new(attempt)));
+        state.cut_short = false;
+    }
+
+    /// The call is back from waiting, and may go on waiting at the next attempt, at the place in line that it has.
     pub(crate) fn postponed(&self, call: Call) {
         self.lock().call = Some(call);
     }
 
     /// The call was refused: the answer that it has is the last one.
-    pub(crate) fn refused(&self, call: Call) {
-        let mut state = self.lock();
-        state.call = Some(call);
-        state.phase = Phase::Stopping { replayed: false };
+    pub(crate) fn stop(&self) {
+        self.lock().phase = Phase::Stopping { replayed: false };
+    }
+
+    /// Keeps the identity that an attempt goes on with.
+    pub(crate) fn keep_identity(&self, identity: &Identity) {
+        self.lock().identity = Some(identity.clone());
+    }
+
+    /// The identity that the last attempt went on with.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.lock().identity.clone()
+    }
+
+    /// Ends the operation without an answer: the call, to say why.
+    pub(crate) fn take_call(&self) -> Option<Call> {
+        self.lock().call.take()
     }
 
     /// Whether an attempt was admitted that the HTTP client has not seen. S3 Express drops identities on the way.
@@ -170,7 +194,7 @@ impl Operation {
         match (verdict, state.call.take()) {
             (Verdict::Retry { .. }, Some(call)) => Next::Admit(call),
             (Verdict::Done, Some(call)) if call.is_governed() && state.mends_clock() => {
-                Next::Admit(self.governor.call(&self.scope))
+                Next::Admit(self.governor.call(&self.scope).like(&call))
             }
             (_, call) => {
                 state.call = call;
@@ -299,10 +323,12 @@ impl Operation {
         !state.skew_mended && state.is_skewed()
     }
 
-    /// Settles what the observer left open, by the typed result.
-    pub(crate) fn settle(&self, outcome: Outcome) -> Option<Verdict> {
+    /// Settles what the observer left open, by the typed result. A client's own HTTP client in place of the observer
+    /// leaves all of it open: `sent` says that the result is not one of before the send.
+    pub(crate) fn settle(&self, outcome: Outcome, sent: bool) -> Option<Verdict> {
         let mut state = self.lock();
         let attempt = match &state.phase {
+            Phase::Ready(Some(attempt)) if sent => attempt,
             Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)) | Phase::Unnamed(attempt) => attempt,
             Phase::Settled(verdict) => return Some(*verdict),
             Phase::Stopping { .. } => return Some(Verdict::Done),

@@ -5,14 +5,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
-
-use cloud_governor::Timestamp;
+use std::time::{Duration, Instant};
 
 use crate::operation::Operation;
 
 /// How long a parked operation is kept. The SDK comes again within milliseconds, or, obeying `x-amz-retry-after`,
-/// within some five seconds.
+/// within some five seconds. It sleeps by itself: no governor's clock says how long that was, and operations of several
+/// governors are parked here.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 
 /// How many operations are parked at most; the longest parked goes first.
@@ -35,7 +34,7 @@ struct Entries {
 #[derive(Debug)]
 struct Parked {
     operation: Arc<Operation>,
-    until: Timestamp,
+    since: Instant,
 }
 
 impl Registry {
@@ -47,11 +46,15 @@ impl Registry {
     pub(crate) fn register(&self, operation: &Arc<Operation>) -> bool {
         let Some(key) = operation.key() else { return false };
         let mut entries = self.lock();
-        if entries.running.get(key).is_some_and(|other| other.strong_count() > 0) {
-            return false;
+        let stale = entries.stale(Instant::now());
+        let is_free = entries.running.get(key).is_none_or(|other| other.strong_count() == 0);
+        if is_free {
+            entries.running.insert(key.to_owned(), Arc::downgrade(operation));
         }
-        entries.running.insert(key.to_owned(), Arc::downgrade(operation));
-        true
+        drop(entries);
+        // Dropping an operation asks the registry to forget it.
+        drop(stale);
+        is_free
     }
 
     /// The running operation with this id.
@@ -61,12 +64,11 @@ impl Registry {
 
     /// Keeps an operation until it is asked for again.
     pub(crate) fn park(&self, operation: Arc<Operation>) {
-        let until = operation.governor().clock().now() + KEPT_FOR;
         let mut entries = self.lock();
-        entries.parked.push_back(Parked { operation, until });
-        let stale = entries.stale();
+        let now = Instant::now();
+        entries.parked.push_back(Parked { operation, since: now });
+        let stale = entries.stale(now);
         drop(entries);
-        // Dropping an operation asks the registry to forget it.
         drop(stale);
     }
 
@@ -88,15 +90,12 @@ impl Registry {
 
 impl Entries {
     /// Takes out what has been parked for too long, and what is too many.
-    fn stale(&mut self) -> Vec<Parked> {
-        let mut stale = Vec::new();
-        while let Some(oldest) = self.parked.front() {
-            let now = oldest.operation.governor().clock().now();
-            if oldest.until > now && self.parked.len() <= MOST_PARKED {
-                break;
-            }
-            stale.extend(self.parked.pop_front());
-        }
-        stale
+    fn stale(&mut self, now: Instant) -> Vec<Parked> {
+        let too_old = self.parked.iter().take_while(|parked| now.duration_since(parked.since) >= KEPT_FOR).count();
+        let too_many = self.parked.len().saturating_sub(MOST_PARKED);
+        self.parked.drain(..too_old.max(too_many)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// Answers every request by its number, from 1, and counts them.
@@ -122,4 +123,42 @@ async fn many_calls_at_once_each_get_their_own_answer() {
     let totals = governor.summary().totals;
     assert_eq!(totals.calls, count.load(Ordering::SeqCst) as u64);
     assert_eq!(totals.calls, 60 + totals.retries);
+}
+
+/// Answers every request with these bytes, whole or not, and closes the connection; counts the requests.
+async fn serve_bytes(answer: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 16 * 1024];
+            if stream.read(&mut request).await.is_ok_and(|read| read > 0) {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let _sent = stream.write_all(answer.as_bytes()).await;
+            }
+        }
+    });
+    (address, count)
+}
+
+#[tokio::test]
+async fn connections_that_break_anywhere_are_tried_as_often_as_the_policy_says() {
+    let broken = [
+        "",
+        "HTTP/1.1 200 OK\r\ncontent-le",
+        "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"Parameter\":",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"Par",
+        "HTTP/1.1 503 Slow Down\r\ncontent-length: 100\r\n\r\n{",
+        "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 100\r\n\r\n",
+    ];
+    for answer in broken {
+        let (address, count) = serve_bytes(answer).await;
+        let governor = governor(2);
+        let error = client(&address, &governor).get_parameter().name("a").send().await.expect_err("broken");
+        assert_eq!(count.load(Ordering::SeqCst), 3, "{answer:?}: {error:?}");
+        let totals = governor.summary().totals;
+        assert_eq!((totals.calls, totals.throttled + totals.transient_errors), (3, 3), "{answer:?}");
+    }
 }

@@ -242,6 +242,25 @@ impl Call {
         self
     }
 
+    /// Under the terms of another call: its policy, priority, idempotence, deadline and whether it takes a slot. For a
+    /// second chance that a front end gives to the same operation.
+    #[must_use]
+    pub fn like(self, other: &Call) -> Self {
+        let (policy, priority, idempotent, takes_slot, deadline) = {
+            let state = other.core.state.lock();
+            (state.policy, state.priority, state.idempotent, state.takes_slot, state.deadline)
+        };
+        {
+            let mut state = self.core.state.lock();
+            state.policy = policy;
+            state.priority = priority;
+            state.idempotent = idempotent;
+            state.takes_slot = takes_slot;
+            state.deadline = deadline;
+        }
+        self
+    }
+
     /// Brings the deadline forward to `within` from now, if it is later.
     pub fn limit_deadline(&mut self, within: Duration) {
         let until = self.core.clock.now() + within;
@@ -257,6 +276,12 @@ impl Call {
     /// How many attempts were admitted.
     pub fn attempts(&self) -> u32 {
         self.core.state.lock().attempts
+    }
+
+    /// Whether its policy allows no more attempts than were admitted.
+    pub fn is_exhausted(&self) -> bool {
+        let state = self.core.state.lock();
+        state.attempts > state.policy.max_retries
     }
 
     /// Whether the call is governed. If its provider is disabled, it is admitted at once and never retried.
@@ -281,7 +306,8 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// As [`admit`](Self::admit); and [`RefusalKind::RuntimeThread`] on a thread that runs async tasks.
+    /// As [`admit`](Self::admit); and [`RuntimeThread`](crate::RefusalKind::RuntimeThread) on a thread that runs async
+    /// tasks.
     pub fn admit_blocking(&mut self) -> Result<Attempt, Refusal> {
         block_on_admission(self.admission(), &*self.core.clock)
     }

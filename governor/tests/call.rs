@@ -589,3 +589,33 @@ async fn a_retry_after_without_end_fails_now_or_waits_as_long_as_the_caller_allo
     assert!(matches!(admit(&mut call).await.finish(endless()), Verdict::Retry { delay, .. } if delay == Duration::MAX));
     assert!(tokio::time::timeout(secs(86_400.0), call.admit()).await.is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_like_another_has_its_policy_its_deadline_and_no_slot_if_that_takes_none() {
+    let governor = governor(ONE_SLOT);
+    let policy = RetryPolicy::builder().max_retries(1).deadline(secs(10.0)).build().expect("sound");
+    let first = governor.call(&scope()).policy(policy).without_slot();
+    tokio::time::advance(secs(6.0)).await;
+    let mut second = governor.call(&scope()).like(&first);
+
+    let mut other = governor.call(&scope());
+    let _the_only_slot = admit(&mut other).await;
+    assert!(!second.is_exhausted());
+    let verdict = admit(&mut second).await.finish(fails(Class::Transient));
+    assert!(matches!(verdict, Verdict::Retry { .. }), "{verdict:?}");
+    assert!(!second.is_exhausted(), "a retry is left");
+
+    tokio::time::advance(secs(4.0)).await;
+    let refusal = second.admit().await.expect_err("the deadline is the first call's");
+    assert_eq!(refusal.kind(), RefusalKind::DeadlineExceeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_exhausted_with_the_last_attempt_that_its_policy_allows() {
+    let governor = governor("ratelimit: { github: { max_retries: 1 } }");
+    let mut call = governor.call(&scope());
+    admit(&mut call).await.finish(fails(Class::Transient));
+    assert!(!call.is_exhausted());
+    let _last = admit(&mut call).await;
+    assert!(call.is_exhausted());
+}

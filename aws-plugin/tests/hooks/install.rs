@@ -106,6 +106,18 @@ fn what_the_configuration_has_is_kept() {
     assert!(config.credentials_provider().is_some());
 }
 
+#[test]
+fn the_sdks_own_pacing_is_off_also_where_retries_are() {
+    let server = Server::always(Reply::parameter());
+    for own in [RetryConfig::adaptive(), RetryConfig::adaptive().with_max_attempts(1), RetryConfig::disabled()] {
+        let had_retries = own.has_retry();
+        let config = AwsHooks::builder().install(&plain(&server).retry_config(own).build());
+        let retry = config.retry_config().expect("a retry configuration");
+        assert_eq!(retry.mode(), aws_smithy_types::retry::RetryMode::Standard);
+        assert_eq!(retry.has_retry(), had_retries);
+    }
+}
+
 // ===== invocation ids of other makes =====
 
 #[derive(Debug)]

@@ -77,3 +77,38 @@ async fn a_client_with_credentials_of_its_own_is_not_charged_to_the_installs_acc
     assert_eq!(scopes[0], "aws/2/eu-west-1/ssm");
     assert!(scopes[1].starts_with("aws/unknown-"), "{scopes:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_with_credentials_of_its_own_is_not_charged_to_the_installs_account() {
+    let server = Server::always(Reply::parameter());
+    let governor = governor(|aws| aws);
+    let config = AwsHooks::builder().account("1").governor(governor.clone()).install(&plain(&server).build());
+    let client = aws_sdk_ssm::Client::new(&config);
+    let own = aws_sdk_ssm::Config::builder().credentials_provider(nameless("AKIDX"));
+    client.get_parameter().name("a").customize().config_override(own).send().await.expect("an answer");
+    client.get_parameter().name("a").send().await.expect("an answer");
+    let scopes = scopes(&governor);
+    assert_eq!(scopes.len(), 2, "{scopes:?}");
+    assert_eq!(scopes[0], "aws/1/eu-west-1/ssm");
+    assert!(scopes[1].starts_with("aws/unknown-"), "{scopes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_account_through_two_configurations_has_one_leaf_and_one_set_of_slots() {
+    let server = Server::always(Reply::parameter().after(crate::common::seconds(2)));
+    let governor = governor(|aws| aws.account_concurrency(std::num::NonZeroUsize::MIN));
+    let clients = ["AKIDA", "AKIDB"].map(|key| {
+        let keys = Credentials::builder().access_key_id(key).secret_access_key("s").account_id(ACCOUNT);
+        let config = plain(&server)
+            .credentials_provider(SharedCredentialsProvider::new(keys.provider_name("t").build()))
+            .build();
+        aws_sdk_ssm::Client::new(&AwsHooks::builder().governor(governor.clone()).install(&config))
+    });
+    let calls = clients.each_ref().map(|client| client.get_parameter().name("a").send());
+    let [first, second] = calls;
+    let (first, second) = tokio::join!(first, second);
+    assert!(first.is_ok() && second.is_ok());
+    let requests = server.requests();
+    assert!(requests[1].at - requests[0].at >= crate::common::seconds(2), "one at a time");
+    assert_eq!(scopes(&governor), [format!("aws/{ACCOUNT}/eu-west-1/ssm")]);
+}

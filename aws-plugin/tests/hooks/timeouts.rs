@@ -103,3 +103,28 @@ async fn an_attempt_dropped_by_the_sdks_own_timeout_gives_its_slot_to_the_next()
     assert_eq!(server.count(), 2);
     assert_eq!(totals(&governor).transient_errors, 1);
 }
+
+/// The caller gave up, which says nothing about the service.
+#[tokio::test(start_paused = true)]
+async fn an_operation_timeout_that_passes_while_an_attempt_is_sent_is_no_failure() {
+    for with_interceptor in [false, true] {
+        let server = Server::always(Reply::parameter().after(seconds(60)));
+        let governor = governor(|aws| aws.breaker_failures(1));
+        let timeouts = TimeoutConfig::builder().operation_timeout(seconds(5)).build();
+        let config = plain(&server).timeout_config(timeouts).build();
+        let config = AwsHooks::builder().governor(governor.clone()).install(&config);
+        let mut config = aws_sdk_ssm::config::Builder::from(&config);
+        if with_interceptor {
+            config = config.interceptor(cloud_governor_aws::GovernorInterceptor::new());
+        }
+        let client = aws_sdk_ssm::Client::from_conf(config.build());
+        for _ in 0..2 {
+            let error = client.get_parameter().name("a").send().await.expect_err("timed out");
+            assert!(matches!(error, SdkError::TimeoutError(_)), "{error:?}");
+        }
+        let totals = totals(&governor);
+        assert_eq!((totals.calls, totals.transient_errors, totals.gave_up), (2, 0, 0), "{with_interceptor}");
+        let leaf = cloud_governor::Scope::new("aws", crate::common::ACCOUNT, "eu-west-1", "ssm");
+        assert_eq!(governor.inspect(&leaf).map(|leaf| leaf.slots_in_use), Some(0));
+    }
+}

@@ -88,14 +88,13 @@ async fn a_client_without_the_gate_is_governed_at_the_http_client() {
     assert_eq!(scopes, ["aws/1/eu-west-1/sts/AssumeRoleWithWebIdentity", "aws/1/eu-west-1/sts/GetCallerIdentity"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_upload_with_credentials_of_its_own_waits_in_turns_and_is_not_taken_for_stalled() {
+/// Uploads twice with credentials of their own; the second waits for 45 s.
+async fn upload_twice(body: impl Fn() -> SdkBody) -> Vec<crate::common::Request> {
     let server = Server::always(Reply::new(200, ""));
     let governor = governor(|aws| aws.max_rps(1.0 / 45.0).burst(1.0).floor_rps(0.01));
     let client = aws_sdk_s3::Client::new(&governed(&server, &governor));
     for _ in 0..2 {
-        let body = SdkBody::from("content");
-        let put = client.put_object().bucket("b").key("k").body(body.into()).customize();
+        let put = client.put_object().bucket("b").key("k").content_length(7).body(body().into()).customize();
         let own = aws_sdk_s3::Config::builder().credentials_provider(Credentials::new("AKIDOWN", "s", None, None, "t"));
         put.config_override(own).send().await.expect("an answer");
     }
@@ -103,10 +102,25 @@ async fn an_upload_with_credentials_of_its_own_waits_in_turns_and_is_not_taken_f
     assert_eq!(requests.len(), 2);
     assert!(requests[1].at >= seconds(44), "{:?}", requests[1].at);
     assert!(requests[1].header("authorization").contains("AKIDOWN"));
-    let signed = requests[1].header("x-amz-date").to_owned();
-    assert_ne!(requests[0].header("x-amz-date"), signed, "signed again while it waited");
     let totals = totals(&governor);
     assert_eq!((totals.operations, totals.calls), (2, 2), "no wait was cut off by the SDK");
+    requests
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_with_credentials_of_its_own_waits_in_turns_and_is_not_taken_for_stalled() {
+    let content = || http_body_util::Full::new(bytes::Bytes::from_static(b"content"));
+    let requests = upload_twice(|| SdkBody::retryable(move || SdkBody::from_body_1_x(content()))).await;
+    assert_ne!(requests[0].header("x-amz-date"), requests[1].header("x-amz-date"), "signed again while it waited");
+}
+
+/// Each turn would take from the SDK's retry quota, and from its attempts.
+#[tokio::test(start_paused = true)]
+async fn an_upload_from_memory_waits_in_one_turn_and_is_not_taken_for_stalled() {
+    let requests = upload_twice(|| SdkBody::from("content")).await;
+    assert_eq!(requests[1].header("amz-sdk-request"), "attempt=1; max=16");
+    assert_eq!(requests[0].body, requests[1].body);
+    assert_eq!(requests[1].body, b"content");
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,4 +133,21 @@ async fn credentials_of_an_operations_own_do_not_escape_the_governor() {
     assert_eq!(server.count(), 3);
     assert!(matches!(error, SdkError::ServiceError(_)), "{error:?}");
     assert!(governor.summary().scopes.keys().all(|scope| scope.account().starts_with("unknown-")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_sdk_would_not_make_again_waits_at_the_http_client_until_it_is_its_turn() {
+    let server = Server::always(Reply::parameter());
+    let governor = governor(|aws| aws.max_rps(0.01).burst(1.0).floor_rps(0.01));
+    let config = plain(&server).retry_config(aws_smithy_types::retry::RetryConfig::disabled()).build();
+    let config = AwsHooks::builder().governor(governor.clone()).install(&config);
+    let config = aws_sdk_ssm::config::Builder::from(&config)
+        .identity_cache(aws_sdk_ssm::config::IdentityCache::no_cache())
+        .build();
+    let client = aws_sdk_ssm::Client::from_conf(config);
+    for _ in 0..2 {
+        client.get_parameter().name("a").send().await.expect("an answer");
+    }
+    assert!(server.requests()[1].at >= seconds(99));
+    assert_eq!(totals(&governor).calls, 2);
 }

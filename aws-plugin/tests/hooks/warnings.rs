@@ -10,9 +10,12 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::common::{Reply, Server, governed, governor};
 
-/// Keeps the governor's warnings.
+/// Keeps the governor's warnings, or all its events.
 #[derive(Debug, Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Warnings {
+    seen: Arc<Mutex<Vec<String>>>,
+    all: bool,
+}
 
 struct Text(String);
 
@@ -24,7 +27,7 @@ impl Visit for Text {
 
 impl Subscriber for Warnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "cloud_governor" && *metadata.level() == Level::WARN
+        metadata.target().starts_with("cloud_governor") && (self.all || *metadata.level() == Level::WARN)
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -38,7 +41,7 @@ impl Subscriber for Warnings {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text(String::new());
         event.record(&mut text);
-        self.0.lock().expect("no panic before").push(text.0);
+        self.seen.lock().expect("no panic before").push(text.0);
     }
 
     fn enter(&self, _: &Id) {}
@@ -47,8 +50,12 @@ impl Subscriber for Warnings {
 }
 
 impl Warnings {
-    fn about(&self, part: &str) -> usize {
-        self.0.lock().expect("no panic before").iter().filter(|text| text.contains(part)).count()
+    pub(crate) fn everything() -> Self {
+        Warnings { all: true, ..Warnings::default() }
+    }
+
+    pub(crate) fn about(&self, part: &str) -> usize {
+        self.seen.lock().expect("no panic before").iter().filter(|text| text.contains(part)).count()
     }
 }
 
