@@ -14,6 +14,7 @@ const CONFIG: &str = "
 ratelimit:
   aws:
     base_delay: 1
+    max_backoff: 2
     services:
       ec2: { per_operation: true, max_rps: 20 }
       secretsmanager: { max_rps: 2, burst: 2 }

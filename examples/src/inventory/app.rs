@@ -1,7 +1,7 @@
 //! The program: from the command line to the exit code.
 
 use std::future::Future;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use cloud_governor::{Config, ConfigError, Governor, configure, get_governor};
@@ -85,7 +85,8 @@ fn governor(mode: &Mode) -> Governor {
 
 fn log_to_stderr(log: Log) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(EVENTS));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(io::stderr().is_terminal()).with_writer(io::stderr);
     // An error means that a subscriber is set already, which then has the events.
     let _ = match log {
         Log::Off => Ok(()),

@@ -35,8 +35,9 @@ pub struct Args {
     /// A planned failure of the simulation, such as down@5s+3s, brownout=0.2:service=ssm, slow=200ms or cut=1/20.
     #[arg(long = "fault", value_name = "FAULT")]
     pub faults: Vec<Fault>,
-    /// A bucket of the simulation at another size, such as logs.DescribeLogGroups=10/5: burst and calls per second.
-    #[arg(long = "limit", value_name = "BUCKET=BURST/RATE")]
+    /// A bucket of the simulation at another size, such as logs.DescribeLogGroups=10/5: burst and calls per second, or one
+    /// number for both. The governor is not told: give it a --config.
+    #[arg(long = "limit", value_name = "BUCKET=BURST[/RATE]")]
     pub limits: Vec<BucketSize>,
     /// A real AWS or a compatible server at this URL, instead of the simulation.
     #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
@@ -47,7 +48,7 @@ pub struct Args {
     /// A region of the real accounts. The profile's own if none is named.
     #[arg(long = "region", value_name = "NAME", conflicts_with_all = SIMULATION)]
     pub region_names: Vec<String>,
-    /// The governor's configuration, a YAML file, in place of the limits the simulation has.
+    /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
     #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]
     pub config: Option<PathBuf>,
     /// The plain SDK with its own retries instead of the governor.

@@ -20,10 +20,16 @@ impl fmt::Display for Report {
             let reason = incomplete.reason.as_deref().unwrap_or("stopped");
             writeln!(f, "not complete: {} in {} {}: {reason}", incomplete.kind, place.account, place.region)?;
         }
-        let lost = if self.simulated { "lost" } else { "listings not complete" };
+        let lost = match (self.simulated, self.interrupted) {
+            (true, false) => "lost",
+            (true, true) => "not listed yet",
+            (false, _) => "listings not complete",
+        };
         let Report { listed, requeues, wall_s, .. } = self;
         writeln!(f, "\n{}: {listed} listed, {} {lost}, {requeues} queued again, {wall_s:.1} s", self.mode, self.lost)?;
-        if let (Some(ratio), Some(ideal), Some(bucket)) = (self.ratio, self.ideal_s, &self.ideal_bucket) {
+        if let (Some(ratio), Some(ideal), Some(bucket)) = (self.ratio, self.ideal_s, &self.ideal_bucket)
+            && !self.interrupted
+        {
             let (name, account, region) = (&bucket.name, &bucket.account, &bucket.region);
             writeln!(
                 f,
@@ -76,7 +82,7 @@ impl Report {
             totals.wait_seconds,
         )?;
         let slowed = self.summary.slowed_buckets.len();
-        if slowed > 0 { writeln!(f, "  {slowed} slower than configured now") } else { Ok(()) }
+        if slowed > 0 { writeln!(f, "  {slowed} slowed, paused or with an open circuit now") } else { Ok(()) }
     }
 }
 
