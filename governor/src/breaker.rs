@@ -77,6 +77,18 @@ pub enum BreakerState {
     HalfOpen,
 }
 
+impl Inner {
+    fn refusal(&self, now: Timestamp) -> Option<Refused> {
+        match self.state {
+            State::Open { until } if now < until => Some(Refused { retry_after: until.until(now), probing: false }),
+            State::HalfOpen { lease_until } if now < lease_until => {
+                Some(Refused { retry_after: lease_until.until(now).min(self.cooldown), probing: true })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Breaker {
     pub(crate) fn new(failures_to_open: NonZeroU32, cooldown: Duration) -> Self {
         let inner = Inner {
@@ -94,22 +106,15 @@ impl Breaker {
         let mut inner = self.inner.lock();
         let current = inner.generation;
         match inner.state {
-            State::Closed { .. } => Ok(Pass { generation: current, probe: false }),
-            State::HalfOpen { .. } if held.is_some_and(|pass| pass.probe && pass.generation == current) => {
-                inner.state = State::HalfOpen { lease_until: now + lease };
-                Ok(Pass { generation: current, probe: true })
-            }
-            State::Open { until } if now < until => Err(Refused { retry_after: until.until(now), probing: false }),
-            State::HalfOpen { lease_until } if now < lease_until => {
-                let retry_after = lease_until.until(now).min(inner.cooldown);
-                Err(Refused { retry_after, probing: true })
-            }
-            State::Open { .. } | State::HalfOpen { .. } => {
-                inner.generation += 1;
-                inner.state = State::HalfOpen { lease_until: now + lease };
-                Ok(Pass { generation: inner.generation, probe: true })
-            }
+            State::Closed { .. } => return Ok(Pass { generation: current, probe: false }),
+            State::HalfOpen { .. } if held.is_some_and(|pass| pass.probe && pass.generation == current) => {}
+            State::Open { .. } | State::HalfOpen { .. } => match inner.refusal(now) {
+                Some(refused) => return Err(refused),
+                None => inner.generation += 1,
+            },
         }
+        inner.state = State::HalfOpen { lease_until: now + lease };
+        Ok(Pass { generation: inner.generation, probe: true })
     }
 
     /// Lets the probe keep its place until then: it waits for something else.
@@ -122,14 +127,7 @@ impl Breaker {
 
     /// Whether a call would be refused now. Claims nothing.
     pub(crate) fn refusal(&self, now: Timestamp) -> Option<Refused> {
-        let inner = self.inner.lock();
-        match inner.state {
-            State::Open { until } if now < until => Some(Refused { retry_after: until.until(now), probing: false }),
-            State::HalfOpen { lease_until } if now < lease_until => {
-                Some(Refused { retry_after: lease_until.until(now).min(inner.cooldown), probing: true })
-            }
-            _ => None,
-        }
+        self.inner.lock().refusal(now)
     }
 
     /// The server answered. True if that closed the circuit.

@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use crate::clock::Timestamp;
 use crate::sync::Mutex;
-use crate::waiters::{Place, RECHECK, WaitList, Waiter};
+use crate::waiters::{Place, RECHECK, WaitList, Waiter, wake};
 
 #[derive(Debug)]
 pub(crate) struct Bulkhead {
@@ -95,7 +95,7 @@ impl Bulkhead {
     /// Makes everyone ask again.
     pub(crate) fn wake_all(&self) {
         let wakers = self.state.lock().waiters.wakers();
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
     }
 
     pub(crate) fn in_use(&self) -> usize {
@@ -119,12 +119,6 @@ impl Drop for Slot {
             state.first_if_room()
         };
         wake(next);
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
 

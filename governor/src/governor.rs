@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::task::Waker;
 use std::time::Duration;
 
 use crate::breaker::BreakerState;
@@ -12,8 +11,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ProviderSettings};
 use crate::registry::{Leaf, Provider, Registry, leaf_scope};
 use crate::scope::Scope;
-use crate::stats::{Stats, Summary, Totals, totals_of};
+use crate::stats::{Stats, Summary, Totals};
 use crate::sync::Mutex;
+use crate::waiters::wake;
 
 /// The state of every scope, and the way to make governed calls. Clones are the same governor.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl Governor {
     pub fn reconfigure(&self, config: Config) {
         let now = self.shared.clock.now();
         let wakers = self.write().reconfigure(config, now);
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
     }
 
     /// Forgets what was learned (rates, pauses, circuits, spent budget) and keeps settings, counts and held slots.
@@ -133,7 +133,7 @@ impl Governor {
     pub fn summary(&self) -> Summary {
         let now = self.shared.clock.now();
         let registry = self.read();
-        let scopes = registry.leaves.iter().map(|(scope, leaf)| (scope.clone(), totals_of(&leaf.counters()))).collect();
+        let scopes = registry.leaves.iter().map(|(scope, leaf)| (scope.clone(), leaf.counters().totals())).collect();
         Summary::new(scopes, registry.forgotten(), registry.slowed(now, |_| true))
     }
 

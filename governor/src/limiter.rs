@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use crate::sync::{Mutex, MutexGuard};
-use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter};
+use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter, wake};
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 
@@ -64,7 +64,7 @@ impl Bucket {
             let wakers = if effect == ThrottleEffect::default() { Vec::new() } else { state.replan(now) };
             (effect, wakers)
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
         effect
     }
 
@@ -95,13 +95,13 @@ impl Bucket {
             state.tokens.reset(now);
             state.replan(now)
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
     }
 
     /// Makes everyone in line ask again.
     pub(crate) fn wake_all(&self) {
         let wakers = self.state.lock().line.wakers();
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
     }
 
     /// At its ceiling, full, not paused, with nobody in line: as good as new.
@@ -155,8 +155,9 @@ impl State {
         }
         // Far from its time there is little to find out, so it asks halfway there. When its time has come and others
         // are still before it, they are about to be served, or absent, which shows after the grace.
-        let asks_at = if ready_at <= now { now + GRACE } else { now + (ready_at.until(now) / 2).max(RECHECK) };
-        Some(Wait { ready_at, asks_at: if ready_at <= now { asks_at } else { ready_at.min(asks_at) } })
+        let halfway = now + (ready_at.until(now) / 2).max(RECHECK);
+        let asks_at = if ready_at <= now { now + GRACE } else { ready_at.min(halfway) };
+        Some(Wait { ready_at, asks_at })
     }
 }
 
@@ -242,7 +243,7 @@ impl Acquire {
             (asked, wakers, take_spent(&mut states))
         };
         drop(spent);
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
         asked
     }
 
@@ -265,7 +266,7 @@ impl Acquire {
             (call_firsts(&mut states, now), take_spent(&mut states))
         };
         drop(spent);
-        wakers.into_iter().for_each(Waker::wake);
+        wake(wakers);
     }
 }
 
@@ -285,12 +286,6 @@ fn lock_all(buckets: &[Arc<Bucket>]) -> Vec<MutexGuard<'_, State>> {
         order.into_iter().map(|index| (index, buckets[index].state.lock())).collect();
     guards.sort_by_key(|&(index, _)| index);
     guards.into_iter().map(|(_, guard)| guard).collect()
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
-    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::config::{Config, ProviderSettings};
 use crate::limiter::Bucket;
 use crate::scope::Scope;
-use crate::stats::{Counters, SlowedBucket, Totals, add_totals};
+use crate::stats::{Counters, SlowedBucket, Totals};
 use crate::sync::Mutex;
 
 /// The most leaves that exist at once. Beyond it, an unused one goes for each that comes, and while none is unused the
@@ -277,7 +277,7 @@ impl Registry {
     /// Counts of leaves that were forgotten, to the present.
     pub(crate) fn forgotten(&self) -> Totals {
         let mut totals = self.retired;
-        self.retiring.iter().for_each(|counters| add_totals(&mut totals, counters));
+        self.retiring.iter().for_each(|counters| totals.add(&counters.totals()));
         totals
     }
 
@@ -287,7 +287,7 @@ impl Registry {
         self.retiring.retain(|counters| {
             let counting = Arc::strong_count(counters) > 1;
             if !counting {
-                add_totals(retired, counters);
+                retired.add(&counters.totals());
             }
             counting
         });

@@ -45,7 +45,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, other: &Totals) {
+    pub(crate) fn add(&mut self, other: &Totals) {
         self.operations += other.operations;
         self.calls += other.calls;
         self.throttled += other.throttled;
@@ -73,7 +73,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals {
             operations: read(&self.operations),
@@ -326,12 +326,4 @@ fn readable(rate: f64) -> String {
     }
     let decimals = (1.0 - rate.max(f64::MIN_POSITIVE).log10().floor()) as usize;
     format!("{rate:.decimals$}").trim_end_matches('0').to_owned()
-}
-
-pub(crate) fn totals_of(counters: &Counters) -> Totals {
-    counters.totals()
-}
-
-pub(crate) fn add_totals(into: &mut Totals, counters: &Counters) {
-    into.add(&counters.totals());
 }

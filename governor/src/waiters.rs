@@ -18,6 +18,11 @@ pub(crate) const RECHECK: Duration = Duration::from_secs(1);
 /// How long after its time an entry counts as present: room for a busy runtime.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
+/// Calls wakers, which the caller does once it holds no lock.
+pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}
+
 /// How urgent a call is among those that wait for the same scope.
 ///
 /// Strict: a waiting call of a higher priority goes before all of a lower one.

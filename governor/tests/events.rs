@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use cloud_governor::{Class, Classification, Governor, Outcome, RetryPolicy};
 use common::*;
@@ -76,7 +76,21 @@ impl Recorder {
     }
 }
 
+/// Without a subscriber of the process, one that a thread sets while another first comes by an event may miss it: the
+/// event's place is then noted as of no interest to anybody.
+fn listening() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Recorder::default()).expect("nobody else sets one"));
+}
+
+/// Comes first, or second to [`record`], in every test.
+fn governor(yaml: &str) -> Governor {
+    listening();
+    common::governor(yaml)
+}
+
 fn record() -> (Recorder, tracing::subscriber::DefaultGuard) {
+    listening();
     let recorder = Recorder::default();
     let guard = tracing::subscriber::set_default(recorder.clone());
     (recorder, guard)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,6 +23,8 @@ use aws_types::sdk_config::Builder;
 use bytes::Bytes;
 use cloud_governor::{Config, Governor, ProviderBuilder, Totals};
 use http_body::Frame;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 pub(crate) const ACCOUNT: &str = "123456789012";
 
@@ -202,6 +204,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(answer: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static) -> Self {
+        listening();
         Server { answer: Arc::new(answer), seen: Arc::default(), began: tokio::time::Instant::now() }
     }
 
@@ -297,6 +300,36 @@ pub(crate) fn plain(server: &Server) -> Builder {
         .credentials_provider(SharedCredentialsProvider::new(credentials()))
         .time_source(TokioTime::new())
         .http_client(SharedHttpClient::new(server.clone()))
+}
+
+/// Hears everything and keeps nothing.
+struct Listener;
+
+impl Subscriber for Listener {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Without a subscriber of the process, one that a thread sets while another first comes by an event may miss it: the
+/// event's place is then noted as of no interest to anybody. Every test has a server before it has events.
+fn listening() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Listener).expect("nobody else sets one"));
 }
 
 /// A governor with fast retries, changed by `set`.

@@ -74,14 +74,14 @@ impl Admission {
     }
 
     fn refuse(&mut self, now: Timestamp, reason: Reason) -> Step {
-        let waited = self.waiting.as_ref().and_then(|waiting| waiting.since);
         self.abandon(now);
-        Step::Refused(self.core.refused(now, waited, reason))
+        Step::Refused(self.core.refused(now, reason))
     }
 
-    /// Leaves every line and frees the probe's place.
-    pub(crate) fn abandon(&mut self, now: Timestamp) {
+    /// Counts what was waited, leaves every line and frees the probe's place.
+    fn abandon(&mut self, now: Timestamp) {
         let Some(waiting) = self.waiting.take() else { return };
+        self.core.count_wait(waiting.since, now);
         if !self.core.governed {
             return;
         }
@@ -94,11 +94,9 @@ impl Admission {
 
     /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
     pub(crate) fn cancel(&mut self) {
-        let now = self.core.clock.now();
-        if let Some(since) = self.waiting.as_ref().and_then(|waiting| waiting.since) {
-            self.core.recorder.waited(now.since(since));
+        if self.waiting.is_some() {
+            self.abandon(self.core.clock.now());
         }
-        self.abandon(now);
     }
 
     pub(crate) fn scope(&self) -> &Scope {
@@ -245,9 +243,7 @@ impl Core {
             state.current = Some(Current { number, sent_at: now, slot, pass, acquire, charge });
             number
         };
-        if let Some(since) = since {
-            self.recorder.waited(now.since(since));
-        }
+        self.count_wait(since, now);
         self.recorder.count(|counters| &counters.calls);
         if number > 1 {
             self.recorder.count(|counters| &counters.retries);
@@ -255,10 +251,13 @@ impl Core {
         Attempt::new(Arc::clone(self), number)
     }
 
-    fn refused(&self, now: Timestamp, waited_since: Option<Timestamp>, reason: Reason) -> Refusal {
-        if let Some(since) = waited_since {
+    fn count_wait(&self, since: Option<Timestamp>, now: Timestamp) {
+        if let Some(since) = since {
             self.recorder.waited(now.since(since));
         }
+    }
+
+    fn refused(&self, now: Timestamp, reason: Reason) -> Refusal {
         let (kind, give_up, text, retry_after) = match reason {
             Reason::Circuit(Refused { retry_after, probing }) => {
                 let text = if probing {
