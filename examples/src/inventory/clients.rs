@@ -56,6 +56,8 @@ pub struct Clients {
     pub(super) logs: aws_sdk_cloudwatchlogs::Client,
     pub(super) ssm: aws_sdk_ssm::Client,
     pub(super) secrets: aws_sdk_secretsmanager::Client,
+    #[cfg(feature = "ec2")]
+    pub(super) ec2: aws_sdk_ec2::Client,
     pub(super) rules: Rules,
 }
 
@@ -67,6 +69,8 @@ impl Clients {
             logs: aws_sdk_cloudwatchlogs::Client::new(config),
             ssm: aws_sdk_ssm::Client::new(config),
             secrets: aws_sdk_secretsmanager::Client::new(config),
+            #[cfg(feature = "ec2")]
+            ec2: aws_sdk_ec2::Client::new(config),
             rules,
         }
     }
