@@ -46,7 +46,7 @@ impl Default for Size {
     /// The largest regions keep their slowest bucket busy for some 20 to 25 seconds; the others are done before.
     fn default() -> Self {
         let ec2 =
-            Ec2Size { vpcs: 4..=500, instances: 20..=2000, volumes: 20..=2500, subnets: 0..=6, security_groups: 1..=6 };
+            Ec2Size { vpcs: 2..=480, instances: 10..=800, volumes: 10..=1200, subnets: 0..=6, security_groups: 1..=6 };
         Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30, ec2 }
     }
 }

@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use aws_config::BehaviorVersion;
-use aws_config::profile::profile_file::ProfileFiles;
 use aws_config::profile::{self, ProfileFileLoadError};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_smithy_http_client::Builder;
 use aws_types::SdkConfig;
 use aws_types::os_shim_internal::{Env, Fs};
@@ -263,7 +263,7 @@ async fn check_profiles(names: &[String]) -> Result<(), WorldError> {
     if names.is_empty() {
         return Ok(());
     }
-    let known = profile::load(&Fs::real(), &Env::real(), &ProfileFiles::default(), None).await?;
+    let known = profile::load(&Fs::real(), &Env::real(), &EnvConfigFiles::default(), None).await?;
     match names.iter().find(|name| known.get_profile(name).is_none()) {
         Some(unknown) => Err(WorldError::UnknownProfile(unknown.clone())),
         None => Ok(()),

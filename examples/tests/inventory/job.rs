@@ -2,24 +2,25 @@ use std::future::pending;
 use std::time::Duration;
 
 use cloud_governor::RefusalKind;
-use cloud_governor_examples::inventory::{INTERRUPTED, LOST, Report, World};
+use cloud_governor_examples::inventory::{Found, INTERRUPTED, LOST, Report, World};
 
 use crate::common::{answered_and_needed, args, governed, outage, plain, run, run_until};
 
-const FLEET: &str =
-    "--accounts 2 --regions 2 --size log_groups=5..60,log_streams=0..120,parameters=5..70,secrets=5..120";
+const FLEET: &str = "--accounts 2 --regions 2 --size vpcs=1..6,subnets=0..3,security_groups=1..3,instances=0..120,\
+                     volumes=90..210,log_groups=5..60,log_streams=0..120,parameters=5..70,secrets=5..120";
+
+/// For tests of what one service does.
+const WITHOUT_EC2: &str = "--services logs,ssm,secretsmanager";
 
 #[tokio::test]
 async fn everything_is_found_and_nothing_is_asked_for_twice() {
     let (args, mode) = (args(FLEET), governed(""));
     let world = World::simulate(&args).await.expect("a simulation");
     let report = run_until(&args, &mode, &world, |_| pending()).await;
-    let totals = world.simulated().expect("a simulation").aws().fleet().totals();
-    let found = report.found;
-    assert_eq!(
-        (found.log_groups, found.log_streams, found.parameters, found.secrets),
-        (totals.log_groups, totals.log_streams, totals.parameters, totals.secrets)
-    );
+    let totals = world.simulated().expect("a simulation").totals();
+    let mut found = report.found;
+    assert_eq!(std::mem::take(&mut found.identities), 4);
+    assert_eq!(found, Found::from(&totals));
     assert_eq!((report.lost, report.exit_code, report.incomplete.len()), (0, 0, 0));
     assert_eq!(report.listed, found.resources() + totals.accounts);
     for (call, answered, needed) in answered_and_needed(&world) {
@@ -65,7 +66,8 @@ async fn a_listing_that_met_an_open_circuit_goes_on_where_it_stopped() {
 
 #[tokio::test]
 async fn the_plain_sdk_loses_calls_where_the_governor_loses_none() {
-    let line = "--accounts 1 --regions 1 --size log_groups=24,log_streams=1,parameters=5,secrets=5 \
+    let line = "--accounts 1 --regions 1 --services logs,ssm,secretsmanager \
+                --size log_groups=24,log_streams=1,parameters=5,secrets=5 \
                 --limit logs.DescribeLogStreams=4/4 --max-requeues 0";
     let knows = "ratelimit: { aws: { services: { logs.DescribeLogStreams: { max_rps: 3.9, burst: 2 } } } }";
     let governed = run(&args(line), &governed(knows)).await;
@@ -82,7 +84,7 @@ async fn a_refusal_that_cost_something_names_the_exit_code() {
     let config = "ratelimit: { aws: { max_retries: 0, breaker: { failures: 1, cooldown: 60 } } }";
     let line =
         "--accounts 1 --regions 1 --size log_groups=3,log_streams=1,parameters=3,secrets=3 --fault down:service=ssm";
-    let args = args(&format!("{line} --max-requeues 1 --requeue-pause 10ms"));
+    let args = args(&format!("{line} {WITHOUT_EC2} --max-requeues 1 --requeue-pause 10ms"));
     let report = run(&args, &governed(config)).await;
     // The first failure opens the circuit for a minute, and the second try meets it.
     assert!(report.lost > 0, "{report}");
@@ -92,7 +94,8 @@ async fn a_refusal_that_cost_something_names_the_exit_code() {
 
 #[tokio::test]
 async fn stopping_early_tells_what_was_found_so_far() {
-    let args = args("--accounts 1 --regions 1 --size log_groups=400,log_streams=1,parameters=60,secrets=60");
+    let size = "--accounts 1 --regions 1 --size log_groups=400,log_streams=1,parameters=60,secrets=60";
+    let args = args(&format!("{size} {WITHOUT_EC2}"));
     let mode = governed("");
     let world = World::simulate(&args).await.expect("a simulation");
     let report = run_until(&args, &mode, &world, |world| async {

@@ -8,7 +8,11 @@ use serde_json::Value;
 
 use crate::common::args;
 
-const SMALL: &str = "--accounts 1 --regions 2 --size log_groups=4,log_streams=2,parameters=4,secrets=4";
+const SMALL: &str = "--accounts 1 --regions 2 --size log_groups=4,log_streams=2,parameters=4,secrets=4,vpcs=2,subnets=3,\
+                     security_groups=1,instances=4,volumes=5";
+
+/// What SMALL has of EC2 in both regions, where EC2 is compiled in, and the operations that list it.
+const SMALL_EC2: (u64, usize) = if cfg!(feature = "ec2") { (2 * (2 + 2 * 3 + 2 + 4 + 5), 5) } else { (0, 0) };
 
 /// The program, without whatever this process's environment says about AWS or the governor.
 fn inventory(line: &str) -> Command {
@@ -35,13 +39,13 @@ async fn json_is_one_object_with_the_promised_keys() {
     assert_eq!(output.status.code(), Some(0));
     let report = object(&output);
     assert_eq!(report["lost"], 0);
-    assert_eq!(report["listed"], 1 + 2 * (4 + 4 * 2 + 4 + 4));
+    assert_eq!(report["listed"], 1 + 2 * (4 + 4 * 2 + 4 + 4) + SMALL_EC2.0);
     assert!(report["wall_s"].as_f64().is_some_and(|seconds| seconds > 0.0));
     assert!(report["ideal_s"].is_number());
     assert_eq!(report["server"]["throttled"], 0);
     let requests = report["server"]["requests"].as_u64().expect("a count");
     let by_action = report["server"]["by_action"].as_object().expect("counts");
-    assert_eq!(by_action.len(), 7);
+    assert_eq!(by_action.len(), 7 + SMALL_EC2.1);
     assert_eq!(by_action.values().filter_map(|counts| counts["requests"].as_u64()).sum::<u64>(), requests);
     assert_eq!(report["summary"]["totals"]["calls"], requests);
     assert!(output.stderr.is_empty());
@@ -57,6 +61,19 @@ async fn the_tables_tell_places_messages_and_the_server_s_counts() {
     {
         assert!(text.contains(expected), "{expected}:\n{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_services_that_are_named_are_listed() {
+    let output = output(inventory(&format!("{SMALL} --services ssm,secretsmanager --json"))).await;
+    assert_eq!(output.status.code(), Some(0));
+    let report = object(&output);
+    assert_eq!((&report["lost"], &report["listed"]), (&0.into(), &(1 + 2 * (4 + 4)).into()));
+    assert_eq!(report["services"], serde_json::json!(["ssm", "secretsmanager"]));
+    let by_action = report["server"]["by_action"].as_object().expect("counts");
+    assert!(
+        by_action.keys().all(|name| ["sts", "ssm", "secretsmanager"].contains(&name.split('.').next().unwrap_or("")))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,8 +139,41 @@ async fn a_bad_configuration_ends_it_before_any_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_profile_that_nobody_has_ends_it_before_any_request() {
+    let (aws, server) = elsewhere().await;
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    writeln!(file, "[profile dev]\nregion = eu-west-1").expect("written");
+    let path = file.path().to_owned();
+    let run = async |profile: &str| {
+        let line = format!("--endpoint-url {} --services ssm --profile dev --profile {profile}", server.url());
+        let mut command = signed_for(&aws, inventory(&line));
+        command.env("AWS_CONFIG_FILE", &path);
+        output(command).await
+    };
+    let refused = run("nobody").await;
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(refused.stdout.is_empty());
+    let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(complaint.contains("no profile is called nobody"), "{complaint}");
+    assert_eq!(server.truth().snapshot().totals.requests, 0);
+    assert_eq!(run("dev").await.status.code(), Some(0));
+
+    write!(file, "[profile").expect("written");
+    let refused = run("dev").await;
+    let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && complaint.contains("line 3"), "{complaint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bad_command_line_has_the_same_exit_code() {
-    for line in ["--fault earthquake", "--limit logs.Nothing=4", "--accounts 0", "--size huge", "--ungoverned legacy"] {
+    for line in [
+        "--fault earthquake",
+        "--limit logs.Nothing=4",
+        "--accounts 0",
+        "--size huge",
+        "--ungoverned legacy",
+        "--services s3",
+    ] {
         let refused = output(inventory(line)).await;
         assert_eq!(refused.status.code(), Some(2), "{line}");
         assert!(refused.stdout.is_empty() && !refused.stderr.is_empty(), "{line}");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sim::aws::Ec2Size;
 
 #[test]
 fn a_size_is_a_name_or_parts_of_the_default() {

@@ -204,10 +204,11 @@ impl Fleet {
         let first_id = rng.u64(100_000_000_000..900_000_000_000);
         let regions: Vec<_> = REGIONS.into_iter().take(size.regions).collect();
         let mut ec2 = fastrand::Rng::with_seed(seed ^ EC2_STREAM);
-        let busiest = (ec2.usize(0..size.accounts), ec2.usize(0..size.regions));
-        let mut estate = |rng: &mut fastrand::Rng, account: usize, region: usize| Estate {
-            ec2: Ec2Estate::seeded(&mut ec2, &size.ec2, (account, region) == busiest),
-            ..Estate::seeded(rng, size)
+        let mut estates = |rng: &mut fastrand::Rng| {
+            let busiest = ec2.usize(0..size.regions);
+            let mut estate =
+                |n| Estate { ec2: Ec2Estate::seeded(&mut ec2, &size.ec2, n == busiest), ..Estate::seeded(rng, size) };
+            (0..).zip(&regions).map(|(n, region)| (*region, estate(n))).collect()
         };
         let accounts: Vec<_> = (0..size.accounts)
             .map(|index| {
@@ -216,7 +217,7 @@ impl Fleet {
                     id: format!("{number:012}"),
                     access_key_id: format!("AKIASIM{:013}", index + 1),
                     secret_access_key: format!("simulated/{:030x}", rng.u128(..) >> 8),
-                    estates: (0..).zip(&regions).map(|(n, region)| (*region, estate(&mut rng, index, n))).collect(),
+                    estates: estates(&mut rng),
                 }
             })
             .collect();

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 /// How much EC2 holds. The ranges are drawn from anew for every account and region.
 ///
-/// Real accounts hold most of what they have in a few places. So, of all places, one has the top of each of the first
-/// three ranges; in the others, counts near the bottom are the likelier.
+/// Real accounts have most of what they have in one region. So one of each account's has the top of the first three
+/// ranges, and the others are drawn from their lowest sixteenths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ec2Size {
     /// VPCs per region.
@@ -79,9 +79,9 @@ pub struct Ec2Estate {
 }
 
 impl Ec2Estate {
-    /// The estate of one place. `busiest` is the one that has the most.
+    /// The estate of one place. `busiest` is the one of its account that has the most.
     pub(super) fn seeded(rng: &mut fastrand::Rng, size: &Ec2Size, busiest: bool) -> Self {
-        let mut count = |range: &RangeInclusive<u32>| if busiest { *range.end() } else { seldom_many(rng, range) };
+        let mut count = |range: &RangeInclusive<u32>| if busiest { *range.end() } else { few(rng, range) };
         let (vpcs, instances, volumes) = (count(&size.vpcs), count(&size.instances), count(&size.volumes));
         let vpcs: Vec<_> = (0..vpcs).map(|_| Vpc::seeded(rng, size)).collect();
         let instances = launched(rng, &vpcs, instances);
@@ -117,13 +117,9 @@ fn launched(rng: &mut fastrand::Rng, vpcs: &[Vpc], count: u32) -> Vec<Instance> 
     instances
 }
 
-/// A count of the range by the fourth power of an even draw: half of all are in the lowest sixteenth.
-fn seldom_many(rng: &mut fastrand::Rng, range: &RangeInclusive<u32>) -> u32 {
-    let even = rng.f64();
-    let share = even * even * even * even;
-    let choices = f64::from(range.end() - range.start()) + 1.0;
-    // Below the top for every share below 1.
-    range.start() + (share * choices) as u32
+/// A count from the lowest sixteenth of the range.
+fn few(rng: &mut fastrand::Rng, range: &RangeInclusive<u32>) -> u32 {
+    rng.u32(*range.start()..=range.start() + (range.end() - range.start()) / 16)
 }
 
 /// As EC2's own: a prefix and 17 hexadecimal digits.
