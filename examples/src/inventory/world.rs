@@ -11,9 +11,9 @@ use aws_smithy_http_client::Builder;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 
-use super::clients::{Clients, Mode};
+use super::clients::{Clients, Mode, Quotas};
 use super::listing::{Kind, Listing, Place};
-use super::options::Args;
+use super::options::{Args, Simulation};
 use crate::sim::aws::{Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE};
 use crate::sim::{Ideal, Leaf, Server};
 
@@ -66,11 +66,12 @@ impl World {
     /// # Errors
     /// [`WorldError::Fleet`], [`WorldError::Start`].
     pub async fn simulate(args: &Args) -> Result<Self, WorldError> {
-        let fleet = Fleet::seeded(args.seed, &args.size.fleet(args.accounts, args.regions))?;
-        let limits = args.limits.iter().fold(Limits::default(), |limits, size| size.apply(limits));
+        let Simulation { accounts, regions, seed, size, faults, limits } = &args.simulation;
+        let fleet = Fleet::seeded(*seed, &size.fleet(*accounts, *regions))?;
+        let limits = limits.iter().fold(Limits::default(), |limits, size| size.apply(limits));
         let aws = Arc::new(Aws::new(fleet, limits));
-        let server = Server::start(aws.clone(), args.seed).await?;
-        for fault in &args.faults {
+        let server = Server::start(aws.clone(), *seed).await?;
+        for fault in faults {
             server.faults().add(fault.clone());
         }
         // One client, so that all share its connections.
@@ -122,15 +123,16 @@ impl World {
         Ok(World { accounts, simulated: None })
     }
 
-    /// The listings of all places.
+    /// The listings of all places, for one run: what the SDK learns in it is its own.
     pub fn listings(&self, mode: &Mode, fan_out: usize) -> Vec<Listing> {
         let mut listings = Vec::new();
+        let quotas = Quotas::fresh();
         for Signed { config, id, places } in &self.accounts {
             // Once for all regions, so that they share what is the account's.
             let config = mode.apply(config, id.as_deref());
             for (place, region) in places {
                 let config = config.to_builder().region(region.clone()).build();
-                let clients = Clients::new(&config, mode.rules());
+                let clients = Clients::new(&config, mode.rules(), &quotas);
                 listings.extend(Kind::ALL.map(|kind| Listing::new(place.clone(), kind, clients.clone(), fan_out)));
             }
         }

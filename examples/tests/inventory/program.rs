@@ -71,7 +71,7 @@ async fn events_are_json_lines_on_standard_error() {
 
 /// A simulation that the program does not know to be one.
 async fn elsewhere() -> (Arc<Aws>, Server) {
-    let size = args(SMALL).size.fleet(1, 2);
+    let size = args(SMALL).simulation.size.fleet(1, 2);
     let aws = Arc::new(Aws::new(Fleet::seeded(3, &size).expect("a possible size"), Limits::default()));
     let server = Server::start(aws.clone(), 3).await.expect("a free port");
     (aws, server)
