@@ -3,35 +3,64 @@
 use super::clients::Clients;
 use super::failure::Failure;
 use super::found::Found;
-use super::listing::Kind;
+use super::kind::Kind;
+
+#[cfg(feature = "ec2")]
+mod ec2;
 
 /// The largest pages that the services give.
 const LOGS_PAGE: i32 = 50;
 const PARAMETERS_PAGE: i32 = 50;
 const SECRETS_PAGE: i32 = 100;
+/// Ten times as many would be given. XML of that length takes long, and what a page costs is what a failure costs.
+#[cfg(feature = "ec2")]
+const EC2_PAGE: i32 = super::world::EC2_PAGE as i32;
 
 /// One page of a list.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    pub(super) names: Vec<String>,
+    /// What needs something more.
+    pub(super) rows: Vec<Row>,
     /// The token of the next page, if there is one.
     pub(super) next: Option<String>,
-    /// What the page itself counts for, where its rows need nothing more.
+    /// What the page itself counts for.
     pub(super) found: Found,
     /// The account, where the service said so.
     pub(super) account: Option<String>,
 }
 
+/// What a row needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need {
+    /// The streams of a log group.
+    Streams,
+    /// A parameter's value.
+    Value,
+    /// A secret's description.
+    Description,
+    /// The subnets of a VPC.
+    #[cfg(feature = "ec2")]
+    Subnets,
+    /// The security groups of a VPC.
+    #[cfg(feature = "ec2")]
+    SecurityGroups,
+}
+
 /// One row that needs something more, and how far that has come.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) name: String,
+    need: Need,
+    name: String,
     token: Option<String>,
 }
 
 impl Row {
-    pub(super) fn new(name: String) -> Self {
-        Row { name, token: None }
+    fn new(need: Need, name: String) -> Self {
+        Row { need, name, token: None }
+    }
+
+    fn all(need: Need, names: impl IntoIterator<Item = String>) -> Vec<Self> {
+        names.into_iter().map(|name| Row::new(need, name)).collect()
     }
 }
 
@@ -49,47 +78,51 @@ impl Clients {
                 let answer = self.logs.describe_log_groups().limit(LOGS_PAGE).set_next_token(token).send().await;
                 let answer = answer.map_err(|error| Failure::of("logs.DescribeLogGroups", &error, &self.rules))?;
                 let names = answer.log_groups.unwrap_or_default().into_iter().filter_map(|row| row.log_group_name);
-                Ok(Page { names: names.collect(), next: answer.next_token, ..Page::default() })
+                Ok(Page { rows: Row::all(Need::Streams, names), next: answer.next_token, ..Page::default() })
             }
             Kind::Parameters => {
                 let call = self.ssm.describe_parameters().max_results(PARAMETERS_PAGE).set_next_token(token);
                 let answer = call.send().await;
                 let answer = answer.map_err(|error| Failure::of("ssm.DescribeParameters", &error, &self.rules))?;
                 let names = answer.parameters.unwrap_or_default().into_iter().filter_map(|row| row.name);
-                Ok(Page { names: names.collect(), next: answer.next_token, ..Page::default() })
+                Ok(Page { rows: Row::all(Need::Value, names), next: answer.next_token, ..Page::default() })
             }
             Kind::Secrets => {
                 let answer = self.secrets.list_secrets().max_results(SECRETS_PAGE).set_next_token(token).send().await;
                 let answer = answer.map_err(|error| Failure::of("secretsmanager.ListSecrets", &error, &self.rules))?;
                 let names = answer.secret_list.unwrap_or_default().into_iter().filter_map(|row| row.arn.or(row.name));
-                Ok(Page { names: names.collect(), next: answer.next_token, ..Page::default() })
+                Ok(Page { rows: Row::all(Need::Description, names), next: answer.next_token, ..Page::default() })
             }
+            #[cfg(feature = "ec2")]
+            Kind::Vpcs => self.vpcs(token).await,
+            #[cfg(feature = "ec2")]
+            Kind::Instances => self.instances(token).await,
+            #[cfg(feature = "ec2")]
+            Kind::Volumes => self.volumes(token).await,
         }
     }
 
     /// Everything that a row needs. What is found is handed to `count` as it comes, and the row remembers how far it
     /// came, so that a failure costs nothing twice.
-    pub(super) async fn complete(
-        &self,
-        kind: Kind,
-        row: &mut Row,
-        count: impl Fn(Found) + Send + Sync,
-    ) -> Result<(), Failure> {
-        match kind {
-            Kind::Identity => Ok(()),
-            Kind::LogGroups => self.streams(row, count).await,
-            Kind::Parameters => {
+    pub(super) async fn complete(&self, row: &mut Row, count: impl Fn(Found) + Send + Sync) -> Result<(), Failure> {
+        match row.need {
+            Need::Streams => self.streams(row, count).await,
+            Need::Value => {
                 let answer = self.ssm.get_parameter().name(&row.name).with_decryption(false).send().await;
                 answer.map_err(|error| Failure::of("ssm.GetParameter", &error, &self.rules))?;
                 count(Found { parameters: 1, ..Found::default() });
                 Ok(())
             }
-            Kind::Secrets => {
+            Need::Description => {
                 let answer = self.secrets.describe_secret().secret_id(&row.name).send().await;
                 answer.map_err(|error| Failure::of("secretsmanager.DescribeSecret", &error, &self.rules))?;
                 count(Found { secrets: 1, ..Found::default() });
                 Ok(())
             }
+            #[cfg(feature = "ec2")]
+            Need::Subnets => self.subnets(row, count).await,
+            #[cfg(feature = "ec2")]
+            Need::SecurityGroups => self.security_groups(row, count).await,
         }
     }
 

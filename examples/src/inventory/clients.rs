@@ -84,6 +84,8 @@ pub struct Clients {
     pub(super) logs: aws_sdk_cloudwatchlogs::Client,
     pub(super) ssm: aws_sdk_ssm::Client,
     pub(super) secrets: aws_sdk_secretsmanager::Client,
+    #[cfg(feature = "ec2")]
+    pub(super) ec2: aws_sdk_ec2::Client,
     pub(super) rules: Rules,
 }
 
@@ -100,6 +102,10 @@ impl Clients {
             ssm: ssm::Client::from_conf(ssm::config::Builder::from(config).retry_partition(own("ssm")).build()),
             secrets: secrets::Client::from_conf(
                 secrets::config::Builder::from(config).retry_partition(own("secretsmanager")).build(),
+            ),
+            #[cfg(feature = "ec2")]
+            ec2: aws_sdk_ec2::Client::from_conf(
+                aws_sdk_ec2::config::Builder::from(config).retry_partition(own("ec2")).build(),
             ),
             rules,
         }

@@ -20,20 +20,61 @@ pub struct Found {
     pub parameters: u64,
     /// Secrets that were described, too.
     pub secrets: u64,
+    /// VPCs.
+    pub vpcs: u64,
+    /// Subnets.
+    pub subnets: u64,
+    /// Security groups.
+    pub security_groups: u64,
+    /// Instances.
+    pub instances: u64,
+    /// Volumes.
+    pub volumes: u64,
 }
 
 impl Found {
-    /// Resources: everything but the identities, which are the accounts' own.
+    /// The kinds of resources: everything but the identities, which are the accounts' own.
+    fn kinds(&self) -> [u64; 9] {
+        [
+            self.log_groups,
+            self.log_streams,
+            self.parameters,
+            self.secrets,
+            self.vpcs,
+            self.subnets,
+            self.security_groups,
+            self.instances,
+            self.volumes,
+        ]
+    }
+
+    /// Resources.
     pub fn resources(&self) -> u64 {
-        self.log_groups + self.log_streams + self.parameters + self.secrets
+        self.kinds().iter().sum()
     }
 
     /// How many resources of the fleet are not among these.
     pub fn missing(&self, of: &Totals) -> u64 {
-        of.log_groups.saturating_sub(self.log_groups)
-            + of.log_streams.saturating_sub(self.log_streams)
-            + of.parameters.saturating_sub(self.parameters)
-            + of.secrets.saturating_sub(self.secrets)
+        let there = Found::from(of).kinds();
+        there.into_iter().zip(self.kinds()).map(|(there, found)| there.saturating_sub(found)).sum()
+    }
+}
+
+impl From<&Totals> for Found {
+    /// What a complete inventory finds, but for the identities, which are not the fleet's to count.
+    fn from(totals: &Totals) -> Self {
+        Found {
+            identities: 0,
+            log_groups: totals.log_groups,
+            log_streams: totals.log_streams,
+            parameters: totals.parameters,
+            secrets: totals.secrets,
+            vpcs: totals.vpcs,
+            subnets: totals.subnets,
+            security_groups: totals.security_groups,
+            instances: totals.instances,
+            volumes: totals.volumes,
+        }
     }
 }
 
@@ -44,5 +85,10 @@ impl AddAssign for Found {
         self.log_streams += other.log_streams;
         self.parameters += other.parameters;
         self.secrets += other.secrets;
+        self.vpcs += other.vpcs;
+        self.subnets += other.subnets;
+        self.security_groups += other.security_groups;
+        self.instances += other.instances;
+        self.volumes += other.volumes;
     }
 }

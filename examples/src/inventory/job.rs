@@ -8,7 +8,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::failure::Worth;
-use super::listing::{Kind, Listing, Place, Progress, Watch};
+use super::kind::{Kind, Place};
+use super::listing::{Listing, Progress, Watch};
 
 /// How often whoever watches is told.
 const TICK: Duration = Duration::from_millis(100);

@@ -1,60 +1,19 @@
 //! One listing: one kind of thing in one region of one account.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use serde::Serialize;
 
 use super::calls::{Page, Row};
 use super::clients::Clients;
 use super::failure::{Failure, Worth};
 use super::found::Found;
+use super::kind::{Kind, Place};
 
 /// How many rows may wait for their own calls before the next page is asked for, in fan-outs.
 const PAGES_AHEAD: usize = 16;
-
-/// What a listing lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Kind {
-    /// Who is calling.
-    Identity,
-    /// Log groups and their streams.
-    LogGroups,
-    /// Parameters, each of which is read. Values are not decrypted and not kept.
-    Parameters,
-    /// Secrets, each of which is described. Values are not asked for.
-    Secrets,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Identity, Kind::LogGroups, Kind::Parameters, Kind::Secrets];
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Identity => "identity",
-            Kind::LogGroups => "log groups",
-            Kind::Parameters => "parameters",
-            Kind::Secrets => "secrets",
-        })
-    }
-}
-
-/// One region of one account.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Place {
-    /// The account's id, or the profile that stands for it.
-    pub account: String,
-    /// The region.
-    pub region: String,
-}
 
 /// How far a listing has come.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -186,7 +145,7 @@ impl Listing {
                 Done::Page(Ok(page)) => {
                     paging = false;
                     self.next = page.next.map_or(Next::End, |token| Next::Page(Some(token)));
-                    self.rows.extend(page.names.into_iter().map(Row::new));
+                    self.rows.extend(page.rows);
                     self.watch.update(|progress| {
                         progress.found += page.found;
                         progress.account = page.account.or(progress.account.take());
@@ -251,7 +210,7 @@ async fn perform(clients: &Clients, kind: Kind, work: Work, watch: Watch) -> Don
         Work::Page(token) => Done::Page(clients.page(kind, token).await),
         Work::Row(mut row) => {
             let count = |found| watch.update(|progress| progress.found += found);
-            let result = clients.complete(kind, &mut row, count).await;
+            let result = clients.complete(&mut row, count).await;
             Done::Row(row, result)
         }
     }

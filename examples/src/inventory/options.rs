@@ -6,6 +6,7 @@ use std::time::Duration;
 use aws_smithy_types::retry::RetryConfig;
 use clap::{Parser, ValueEnum};
 
+use super::service::Service;
 use super::text::{BucketSize, Size};
 use crate::sim::Fault;
 
@@ -37,6 +38,9 @@ pub struct Args {
     /// The plain SDK with its own retries instead of the governor.
     #[arg(long, value_name = "MODE")]
     pub ungoverned: Option<Plain>,
+    /// The services to list, separated by commas. Who is calling is asked in any case.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Service::all().to_vec(), value_name = "SERVICES")]
+    pub services: Vec<Service>,
     /// How the job goes about it.
     #[command(flatten)]
     pub effort: Effort,
@@ -135,6 +139,7 @@ impl Args {
             profiles: Vec::new(),
             region_names: Vec::new(),
             ungoverned: None,
+            services: Service::all().to_vec(),
             json: false,
             log: Log::Off,
         }

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::found::Found;
 use super::job::{Ended, Outcome};
-use super::listing::{Kind, Place};
+use super::kind::{Kind, Place};
+use super::service::Service;
 use super::world::World;
 use crate::sim::{BucketKey, Counts, TruthSnapshot};
 
@@ -24,6 +25,8 @@ pub struct Report {
     pub mode: &'static str,
     /// Whether the server was a simulation.
     pub simulated: bool,
+    /// The services whose resources were to be listed.
+    pub services: Vec<Service>,
     /// Accounts and resources that were listed. An account is listed once each of its regions said who is calling.
     pub listed: u64,
     /// Against the simulation: accounts and resources that it has and that were not listed. Against a real server,
@@ -114,7 +117,7 @@ impl Report {
         let simulated = world.simulated();
         let lost = match simulated {
             Some(simulated) => {
-                let totals = simulated.aws().fleet().totals();
+                let totals = simulated.totals();
                 found.missing(&totals) + totals.accounts.saturating_sub(accounts)
             }
             None => incomplete.len() as u64,
@@ -127,6 +130,7 @@ impl Report {
         Report {
             mode,
             simulated: simulated.is_some(),
+            services: world.services().to_vec(),
             listed: accounts + found.resources(),
             lost,
             found,

@@ -12,6 +12,21 @@ use crate::sim::Counts;
 /// The columns that hold text; the others hold numbers.
 const TEXT_COLUMNS: [usize; 2] = [0, 1];
 
+/// A column of the places' table: the service it is about, its name, its count.
+type Column = (&'static str, &'static str, fn(&Found) -> u64);
+
+const COLUMNS: [Column; 9] = [
+    ("logs", "log groups", |found| found.log_groups),
+    ("logs", "log streams", |found| found.log_streams),
+    ("ssm", "parameters", |found| found.parameters),
+    ("secretsmanager", "secrets", |found| found.secrets),
+    ("ec2", "VPCs", |found| found.vpcs),
+    ("ec2", "subnets", |found| found.subnets),
+    ("ec2", "security groups", |found| found.security_groups),
+    ("ec2", "instances", |found| found.instances),
+    ("ec2", "volumes", |found| found.volumes),
+];
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.places())?;
@@ -48,11 +63,15 @@ impl fmt::Display for Report {
 
 impl Report {
     fn places(&self) -> Table {
-        let mut table =
-            table(&["account", "region", "log groups", "log streams", "parameters", "secrets", "not complete"]);
+        let lists = |service: &str| self.services.iter().any(|listed| listed.name() == service);
+        let columns: Vec<_> = COLUMNS.into_iter().filter(|(service, ..)| lists(service)).collect();
+        let names = columns.iter().map(|(_, name, _)| *name);
+        let header: Vec<_> = ["account", "region"].into_iter().chain(names).chain(["not complete"]).collect();
+        let mut table = table(&header);
         let row = |account: &str, region: &str, found: &Found, incomplete: usize| {
-            let counts = [found.log_groups, found.log_streams, found.parameters, found.secrets, incomplete as u64];
-            [account.to_owned(), region.to_owned()].into_iter().chain(counts.map(|count| count.to_string()))
+            let counts = columns.iter().map(|(.., count)| count(found)).chain([incomplete as u64]);
+            let counts: Vec<_> = counts.map(|count| count.to_string()).collect();
+            [account.to_owned(), region.to_owned()].into_iter().chain(counts)
         };
         for place in &self.places {
             table.add_row(row(&place.place.account, &place.place.region, &place.found, place.incomplete));

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::sim::aws::{FleetSize, Limits};
+use crate::sim::aws::{Ec2Size, FleetSize, Limits};
 use crate::sim::{InvalidLimit, Limit};
 
 /// A text that means nothing here.
@@ -12,7 +12,7 @@ use crate::sim::{InvalidLimit, Limit};
 pub enum TextError {
     /// Neither a size's name nor a resource with a count.
     #[error(
-        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters= or secrets= with a count such as 40 or 10..80"
+        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters=, secrets=, vpcs=, subnets=, security_groups=, instances= or volumes= with a count such as 40 or 10..80"
     )]
     Size(String),
     /// Not a count.
@@ -32,19 +32,22 @@ pub enum TextError {
 }
 
 /// How much the simulated accounts hold: `small`, `default`, `large`, or parts of the default that are set, such as
-/// `log_groups=10..80,secrets=5`.
+/// `log_groups=10..80,secrets=5`. Subnets and security groups are counted for each VPC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     log_groups: RangeInclusive<u32>,
     log_streams: RangeInclusive<u32>,
     parameters: RangeInclusive<u32>,
     secrets: RangeInclusive<u32>,
+    ec2: Ec2Size,
 }
 
 impl Default for Size {
     /// The largest regions keep their slowest bucket busy for some 20 to 25 seconds; the others are done before.
     fn default() -> Self {
-        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30 }
+        let ec2 =
+            Ec2Size { vpcs: 4..=500, instances: 20..=2000, volumes: 20..=2500, subnets: 0..=6, security_groups: 1..=6 };
+        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30, ec2 }
     }
 }
 
@@ -58,15 +61,18 @@ impl Size {
             log_streams: self.log_streams.clone(),
             parameters: self.parameters.clone(),
             secrets: self.secrets.clone(),
+            ec2: self.ec2.clone(),
         }
     }
 
     fn small() -> Self {
-        Size { log_groups: 5..=60, log_streams: 0..=60, parameters: 5..=90, secrets: 5..=40 }
+        let ec2 = Ec2Size { vpcs: 1..=20, instances: 5..=150, volumes: 5..=200, ..Ec2Size::default() };
+        Size { log_groups: 5..=60, log_streams: 0..=60, parameters: 5..=90, secrets: 5..=40, ec2 }
     }
 
     fn large() -> Self {
-        Size { log_groups: 500..=2500, log_streams: 0..=60, parameters: 500..=4000, secrets: 100..=1000 }
+        let ec2 = Ec2Size { vpcs: 20..=2000, instances: 500..=20_000, volumes: 500..=30_000, ..Ec2Size::default() };
+        Size { log_groups: 500..=2500, log_streams: 0..=60, parameters: 500..=4000, secrets: 100..=1000, ec2 }
     }
 }
 
@@ -88,6 +94,11 @@ impl FromStr for Size {
                 "log_streams" => &mut size.log_streams,
                 "parameters" => &mut size.parameters,
                 "secrets" => &mut size.secrets,
+                "vpcs" => &mut size.ec2.vpcs,
+                "subnets" => &mut size.ec2.subnets,
+                "security_groups" => &mut size.ec2.security_groups,
+                "instances" => &mut size.ec2.instances,
+                "volumes" => &mut size.ec2.volumes,
                 _ => return Err(TextError::Size(part.to_owned())),
             };
             *range = count(value).ok_or_else(|| TextError::Count(value.to_owned()))?;

@@ -5,17 +5,28 @@ use std::io;
 use std::sync::Arc;
 
 use aws_config::BehaviorVersion;
+use aws_config::profile::profile_file::ProfileFiles;
+use aws_config::profile::{self, ProfileFileLoadError};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::Builder;
 use aws_types::SdkConfig;
+use aws_types::os_shim_internal::{Env, Fs};
 use aws_types::region::Region;
 
 use super::clients::{Clients, Mode, Quotas};
-use super::listing::{Kind, Listing, Place};
+use super::failure::chain;
+use super::kind::{Kind, Place};
+use super::listing::Listing;
 use super::options::{Args, Simulation};
-use crate::sim::aws::{Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE};
+use super::service::Service;
+use crate::sim::aws::{
+    Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE, Totals,
+};
 use crate::sim::{Ideal, Leaf, Server};
+
+/// The size of the pages that are asked of EC2.
+pub(super) const EC2_PAGE: u32 = 100;
 
 /// What a new program of the SDK would choose.
 fn behaviour() -> BehaviorVersion {
@@ -32,6 +43,12 @@ pub enum WorldError {
     /// The simulation found no port.
     #[error("the simulated AWS does not start: {0}")]
     Start(#[from] io::Error),
+    /// The shared configuration files cannot be read.
+    #[error("the profiles cannot be read: {}", chain(.0))]
+    Profiles(#[from] ProfileFileLoadError),
+    /// The shared configuration files do not have it.
+    #[error("no profile is called {0}, neither in the AWS configuration file nor in the credentials file")]
+    UnknownProfile(String),
     /// Neither the command line nor the profile names one.
     #[error("profile {0} names no region: use --region")]
     NoRegion(String),
@@ -41,6 +58,7 @@ pub enum WorldError {
 #[derive(Debug)]
 pub struct World {
     accounts: Vec<Signed>,
+    services: Vec<Service>,
     simulated: Option<Simulated>,
 }
 
@@ -58,6 +76,7 @@ struct Signed {
 pub struct Simulated {
     aws: Arc<Aws>,
     server: Server,
+    services: Vec<Service>,
 }
 
 impl World {
@@ -88,14 +107,16 @@ impl World {
             Signed { config, places: places(&id, regions.clone()), id: Some(id) }
         };
         let accounts = aws.fleet().accounts().iter().map(signed).collect();
-        Ok(World { accounts, simulated: Some(Simulated { aws, server }) })
+        let services = args.services.clone();
+        Ok(World { accounts, services: services.clone(), simulated: Some(Simulated { aws, server, services }) })
     }
 
     /// Reads the profiles of a real AWS, or of whatever is at the endpoint URL.
     ///
     /// # Errors
-    /// [`WorldError::NoRegion`].
+    /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`].
     pub async fn real(args: &Args) -> Result<Self, WorldError> {
+        check_profiles(&args.profiles).await?;
         let mut profiles: Vec<_> = args.profiles.iter().map(|name| Some(name.as_str())).collect();
         if profiles.is_empty() {
             profiles.push(None);
@@ -120,7 +141,7 @@ impl World {
             }
             accounts.push(Signed { config, id: None, places: places(&name, regions) });
         }
-        Ok(World { accounts, simulated: None })
+        Ok(World { accounts, services: args.services.clone(), simulated: None })
     }
 
     /// The listings of all places, for one run: what the SDK learns in it is its own.
@@ -133,10 +154,17 @@ impl World {
             for (place, region) in places {
                 let config = config.to_builder().region(region.clone()).build();
                 let clients = Clients::new(&config, mode.rules(), &quotas);
-                listings.extend(Kind::ALL.map(|kind| Listing::new(place.clone(), kind, clients.clone(), fan_out)));
+                let wanted = |kind: &Kind| kind.service().is_none_or(|service| self.services.contains(&service));
+                let kinds = Kind::ALL.iter().copied().filter(wanted);
+                listings.extend(kinds.map(|kind| Listing::new(place.clone(), kind, clients.clone(), fan_out)));
             }
         }
         listings
+    }
+
+    /// The services that are listed.
+    pub fn services(&self) -> &[Service] {
+        &self.services
     }
 
     /// The simulation, if this is one.
@@ -168,12 +196,36 @@ impl Simulated {
         self.aws.ideal(self.requests().iter().map(|(leaf, requests)| (leaf, *requests)))
     }
 
+    /// What a complete inventory finds of the services that are listed.
+    pub fn totals(&self) -> Totals {
+        let all = self.aws.fleet().totals();
+        let of = |service, count| if self.lists(service) { count } else { 0 };
+        Totals {
+            accounts: all.accounts,
+            log_groups: of("logs", all.log_groups),
+            log_streams: of("logs", all.log_streams),
+            parameters: of("ssm", all.parameters),
+            secrets: of("secretsmanager", all.secrets),
+            vpcs: of("ec2", all.vpcs),
+            subnets: of("ec2", all.subnets),
+            security_groups: of("ec2", all.security_groups),
+            instances: of("ec2", all.instances),
+            volumes: of("ec2", all.volumes),
+        }
+    }
+
+    /// Whether the job has to do with this service.
+    fn lists(&self, service: &str) -> bool {
+        service == "sts" || self.services.iter().any(|listed| listed.name() == service)
+    }
+
     /// The requests that the job needs if none fails.
     pub fn requests(&self) -> BTreeMap<Leaf, u64> {
         let mut job = BTreeMap::new();
         for account in self.aws.fleet().accounts() {
             for region in self.aws.fleet().regions() {
-                for (service, operation, requests) in requests(account.estate(region)) {
+                let requests = requests(account.estate(region));
+                for (service, operation, requests) in requests.into_iter().filter(|(service, ..)| self.lists(service)) {
                     let (account, region) = (account.id().to_owned(), (*region).to_owned());
                     let leaf = Leaf { account, region, service: service.to_owned(), operation: operation.to_owned() };
                     job.insert(leaf, requests);
@@ -184,12 +236,14 @@ impl Simulated {
     }
 }
 
-fn requests(estate: &Estate) -> [(&'static str, &'static str, u64); 7] {
+fn requests(estate: &Estate) -> [(&'static str, &'static str, u64); 12] {
     let rows = |count: usize| count as u64;
     let pages = |rows: u64, page: u32| rows.div_ceil(u64::from(page)).max(1);
     let streams = estate.log_groups.iter().map(|group| pages(u64::from(group.streams), LOGS_PAGE)).sum();
     let (groups, parameters) = (rows(estate.log_groups.len()), rows(estate.parameters.len()));
-    let secrets = rows(estate.secrets.len());
+    let (secrets, ec2) = (rows(estate.secrets.len()), &estate.ec2);
+    let subnets = ec2.vpcs.iter().map(|vpc| pages(rows(vpc.subnets.len()), EC2_PAGE)).sum();
+    let security_groups = ec2.vpcs.iter().map(|vpc| pages(rows(vpc.security_groups.len()), EC2_PAGE)).sum();
     [
         ("sts", "GetCallerIdentity", 1),
         ("logs", "DescribeLogGroups", pages(groups, LOGS_PAGE)),
@@ -198,7 +252,24 @@ fn requests(estate: &Estate) -> [(&'static str, &'static str, u64); 7] {
         ("ssm", "GetParameter", parameters),
         ("secretsmanager", "ListSecrets", pages(secrets, SECRETS_PAGE)),
         ("secretsmanager", "DescribeSecret", secrets),
+        ("ec2", "DescribeVpcs", pages(rows(ec2.vpcs.len()), EC2_PAGE)),
+        ("ec2", "DescribeSubnets", subnets),
+        ("ec2", "DescribeSecurityGroups", security_groups),
+        ("ec2", "DescribeInstances", pages(rows(ec2.instances.len()), EC2_PAGE)),
+        ("ec2", "DescribeVolumes", pages(rows(ec2.volumes.len()), EC2_PAGE)),
     ]
+}
+
+/// Finds out now what the SDK would say only when it signs the first call.
+async fn check_profiles(names: &[String]) -> Result<(), WorldError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let known = profile::load(&Fs::real(), &Env::real(), &ProfileFiles::default(), None).await?;
+    match names.iter().find(|name| known.get_profile(name).is_none()) {
+        Some(unknown) => Err(WorldError::UnknownProfile(unknown.clone())),
+        None => Ok(()),
+    }
 }
 
 fn places(account: &str, regions: Vec<Region>) -> Vec<(Arc<Place>, Region)> {

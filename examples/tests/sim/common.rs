@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cloud_governor_examples::sim::Server;
-use cloud_governor_examples::sim::aws::{Account, Aws, Fleet, FleetSize, Limits};
+use cloud_governor_examples::sim::aws::{Account, Aws, Ec2Size, Fleet, FleetSize, Limits};
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode};
 use hyper_util::client::legacy::Client;
@@ -49,6 +49,7 @@ pub(crate) fn size() -> FleetSize {
         log_streams: 0..=110,
         parameters: 101..=120,
         secrets: 201..=230,
+        ec2: Ec2Size { vpcs: 12..=30, instances: 40..=90, volumes: 60..=110, subnets: 0..=12, security_groups: 1..=12 },
     }
 }
 
@@ -113,6 +114,13 @@ impl Site {
             .header("content-type", "application/x-amz-json-1.1")
             .header("x-amz-target", target);
         self.send(request, &body.to_string()).await
+    }
+
+    /// One call of EC2. `form` follows the action and the version.
+    pub(crate) async fn ec2(&self, account: usize, region: &str, action: &str, form: &str) -> Result<Got, String> {
+        let request =
+            signed(self.account(account), region, "ec2").header("content-type", "application/x-www-form-urlencoded");
+        self.send(request, &format!("Action={action}&Version=2016-11-15{form}")).await
     }
 
     pub(crate) async fn identity(&self, account: usize, region: &str) -> Result<Got, String> {

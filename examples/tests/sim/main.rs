@@ -2,4 +2,5 @@
 
 mod aws;
 mod common;
+mod ec2;
 mod server;

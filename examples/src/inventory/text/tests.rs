@@ -10,6 +10,21 @@ fn a_size_is_a_name_or_parts_of_the_default() {
 }
 
 #[test]
+fn the_parts_of_ec2_are_set_like_the_others() {
+    let set: Size = "vpcs=3,subnets=0..2,security_groups=4,instances=5..6,volumes=7".parse().expect("a size");
+    let ec2 = Ec2Size { vpcs: 3..=3, subnets: 0..=2, security_groups: 4..=4, instances: 5..=6, volumes: 7..=7 };
+    assert_eq!(set, Size { ec2, ..Size::default() });
+}
+
+#[test]
+fn the_default_fleet_is_the_one_that_figures_are_published_of() {
+    let fleet = crate::sim::aws::Fleet::seeded(1, &Size::default().fleet(3, 4)).expect("a possible size");
+    let totals = fleet.totals();
+    let resources = totals.log_groups + totals.log_streams + totals.parameters + totals.secrets;
+    assert_eq!(resources + totals.accounts, 69_128);
+}
+
+#[test]
 fn a_text_that_is_no_size_is_refused_with_what_would_be() {
     for text in ["huge", "", "log_groups", "buckets=4", "secrets=4,,"] {
         let error = text.parse::<Size>().expect_err(text);
@@ -27,7 +42,7 @@ fn a_limit_sets_one_bucket_of_the_simulation() {
     let same: BucketSize = "ssm.parameter-reads=7".parse().expect("a limit");
     let limits = same.apply(both.apply(Limits::default()));
     let size = |bucket: &str| {
-        let quota = limits.quotas().iter().find(|quota| quota.bucket == bucket).expect("a bucket");
+        let quota = limits.quotas().into_iter().find(|quota| quota.bucket == bucket).expect("a bucket");
         (quota.limit.capacity(), quota.limit.refill_per_s())
     };
     assert_eq!(size("logs.DescribeLogGroups"), (10.0, 5.0));

@@ -6,6 +6,10 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
+mod ec2;
+
+pub use ec2::{Ec2Estate, Ec2Size, Instance, Vpc};
+
 /// The regions a fleet can spread over, in the order they are taken.
 pub const REGIONS: [&str; 12] = [
     "eu-west-1",
@@ -21,6 +25,9 @@ pub const REGIONS: [&str; 12] = [
     "eu-north-1",
     "sa-east-1",
 ];
+
+/// Parts the draws for EC2 from the others, which come from the seed itself: neither moves when the other changes.
+const EC2_STREAM: u64 = 0x6563_325f_666c_6565;
 
 /// The most accounts of one fleet.
 const MAX_ACCOUNTS: usize = 10_000;
@@ -42,6 +49,8 @@ pub struct FleetSize {
     pub parameters: RangeInclusive<u32>,
     /// Secrets per region.
     pub secrets: RangeInclusive<u32>,
+    /// What is in EC2.
+    pub ec2: Ec2Size,
 }
 
 impl Default for FleetSize {
@@ -54,6 +63,7 @@ impl Default for FleetSize {
             log_streams: 0..=60,
             parameters: 20..=120,
             secrets: 10..=60,
+            ec2: Ec2Size::default(),
         }
     }
 }
@@ -100,6 +110,8 @@ pub struct Estate {
     pub parameters: Vec<String>,
     /// Secrets' names.
     pub secrets: Vec<String>,
+    /// What is in EC2, in no order.
+    pub ec2: Ec2Estate,
 }
 
 /// One account.
@@ -111,7 +123,12 @@ pub struct Account {
     estates: BTreeMap<&'static str, Estate>,
 }
 
-static NOTHING: Estate = Estate { log_groups: Vec::new(), parameters: Vec::new(), secrets: Vec::new() };
+static NOTHING: Estate = Estate {
+    log_groups: Vec::new(),
+    parameters: Vec::new(),
+    secrets: Vec::new(),
+    ec2: Ec2Estate { vpcs: Vec::new(), instances: Vec::new(), volumes: Vec::new() },
+};
 
 impl Account {
     /// The account's 12 digits.
@@ -155,6 +172,16 @@ pub struct Totals {
     pub parameters: u64,
     /// Secrets.
     pub secrets: u64,
+    /// VPCs.
+    pub vpcs: u64,
+    /// Subnets.
+    pub subnets: u64,
+    /// Security groups.
+    pub security_groups: u64,
+    /// Instances.
+    pub instances: u64,
+    /// Volumes.
+    pub volumes: u64,
 }
 
 /// All accounts.
@@ -176,6 +203,12 @@ impl Fleet {
         let mut rng = fastrand::Rng::with_seed(seed);
         let first_id = rng.u64(100_000_000_000..900_000_000_000);
         let regions: Vec<_> = REGIONS.into_iter().take(size.regions).collect();
+        let mut ec2 = fastrand::Rng::with_seed(seed ^ EC2_STREAM);
+        let busiest = (ec2.usize(0..size.accounts), ec2.usize(0..size.regions));
+        let mut estate = |rng: &mut fastrand::Rng, account: usize, region: usize| Estate {
+            ec2: Ec2Estate::seeded(&mut ec2, &size.ec2, (account, region) == busiest),
+            ..Estate::seeded(rng, size)
+        };
         let accounts: Vec<_> = (0..size.accounts)
             .map(|index| {
                 let number = first_id + 1_000_003 * index as u64;
@@ -183,7 +216,7 @@ impl Fleet {
                     id: format!("{number:012}"),
                     access_key_id: format!("AKIASIM{:013}", index + 1),
                     secret_access_key: format!("simulated/{:030x}", rng.u128(..) >> 8),
-                    estates: regions.iter().map(|region| (*region, Estate::seeded(&mut rng, size))).collect(),
+                    estates: (0..).zip(&regions).map(|(n, region)| (*region, estate(&mut rng, index, n))).collect(),
                 }
             })
             .collect();
@@ -222,6 +255,13 @@ impl Fleet {
             totals.log_streams += estate.log_groups.iter().map(|group| u64::from(group.streams)).sum::<u64>();
             totals.parameters += estate.parameters.len() as u64;
             totals.secrets += estate.secrets.len() as u64;
+            totals.vpcs += estate.ec2.vpcs.len() as u64;
+            for vpc in &estate.ec2.vpcs {
+                totals.subnets += vpc.subnets.len() as u64;
+                totals.security_groups += vpc.security_groups.len() as u64;
+            }
+            totals.instances += estate.ec2.instances.len() as u64;
+            totals.volumes += estate.ec2.volumes.len() as u64;
         }
         totals
     }
@@ -241,7 +281,7 @@ impl FleetSize {
             ("parameters", &self.parameters),
             ("secrets", &self.secrets),
         ];
-        for (name, range) in ranges {
+        for (name, range) in ranges.into_iter().chain(self.ec2.ranges()) {
             if range.is_empty() || *range.end() > MAX_RESOURCES {
                 return Err(FleetError::Resources(name, range.clone()));
             }
@@ -267,7 +307,7 @@ impl Estate {
         let secrets = names(&size.secrets, "");
         let log_groups =
             groups.into_iter().map(|name| LogGroup { name, streams: rng.u32(size.log_streams.clone()) }).collect();
-        Estate { log_groups, parameters, secrets }
+        Estate { log_groups, parameters, secrets, ec2: Ec2Estate::default() }
     }
 }
 

@@ -1,9 +1,9 @@
-//! A simulated AWS: STS, CloudWatch Logs, Systems Manager parameters and Secrets Manager over a seeded [`Fleet`].
+//! A simulated AWS: STS, CloudWatch Logs, Systems Manager parameters, Secrets Manager and EC2 over a seeded [`Fleet`].
 //!
 //! The account is found by the access key in the SigV4 `Authorization` header, the region and the service by the
 //! header's credential scope. The date is checked as the services check it; the signature is not. The wire forms
-//! are those of aws-sdk-sts 1.124 (AWS query), aws-sdk-cloudwatchlogs 1.162, aws-sdk-ssm 1.133 and
-//! aws-sdk-secretsmanager 1.125 (all AWS JSON 1.1).
+//! are those of aws-sdk-sts 1.124 (AWS query), aws-sdk-ec2 1.274 (EC2 query), aws-sdk-cloudwatchlogs 1.162,
+//! aws-sdk-ssm 1.133 and aws-sdk-secretsmanager 1.125 (all AWS JSON 1.1).
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -11,18 +11,22 @@ use hyper::http::request::Parts;
 
 use super::{Answer, BucketKey, Call, Cloud, Draw, Ideal, Leaf};
 
+mod ec2;
 mod fleet;
 mod limits;
 mod logs;
 mod operation;
 mod page;
+mod query;
 mod secrets;
 mod signature;
 mod ssm;
 mod sts;
 mod wire;
 
-pub use fleet::{Account, Estate, Fleet, FleetError, FleetSize, LogGroup, REGIONS, Totals};
+pub use fleet::{
+    Account, Ec2Estate, Ec2Size, Estate, Fleet, FleetError, FleetSize, Instance, LogGroup, REGIONS, Totals, Vpc,
+};
 pub use limits::{Limits, Quota, Source, UnknownBucket};
 pub use operation::Operation;
 pub use page::{LOGS_PAGE, PARAMETERS_PAGE, SECRETS_PAGE};
@@ -57,14 +61,15 @@ impl Aws {
 
     /// The least wall time for a job of so many requests per account, region and operation.
     ///
-    /// A leaf that names no operation of this AWS weighs nothing: no bucket would refuse it.
+    /// A leaf that names no operation of this AWS weighs nothing: no bucket would refuse it. Requests of EC2 are taken
+    /// to name a filter, an id or a page size.
     pub fn ideal<'a>(&self, job: impl IntoIterator<Item = (&'a Leaf, u64)>) -> Ideal {
-        Ideal::of(job.into_iter().map(|(leaf, requests)| (requests, self.draws_of(leaf))))
+        Ideal::of(job.into_iter().map(|(leaf, requests)| (requests, self.draws_of(leaf, Limits::of))))
     }
 
-    fn draws_of(&self, leaf: &Leaf) -> Vec<Draw> {
+    fn draws_of(&self, leaf: &Leaf, quota: impl Fn(&Limits, Operation) -> Quota) -> Vec<Draw> {
         let Some(operation) = Operation::find(&leaf.service, &leaf.operation) else { return Vec::new() };
-        let quota = self.limits.of(operation);
+        let quota = quota(&self.limits, operation);
         let name = quota.bucket.to_owned();
         let key = BucketKey { account: leaf.account.clone(), region: leaf.region.clone(), name };
         vec![Draw { key, limit: quota.limit, cost: 1 }]
@@ -98,7 +103,8 @@ impl Cloud for Aws {
     }
 
     fn draws(&self, call: &Call) -> Vec<Draw> {
-        self.draws_of(&call.leaf)
+        let unfiltered = call.leaf.service == "ec2" && ec2::asks_for_everything(&call.body);
+        self.draws_of(&call.leaf, if unfiltered { Limits::of_unfiltered } else { Limits::of })
     }
 
     fn answer(&self, call: &Call) -> Answer {
@@ -118,6 +124,14 @@ impl Cloud for Aws {
             Operation::GetParameter => ssm::get_parameter(&place, &call.body),
             Operation::ListSecrets => secrets::list_secrets(&place, &call.body),
             Operation::DescribeSecret => secrets::describe_secret(&place, &call.body),
+            Operation::DescribeVpcs
+            | Operation::DescribeSubnets
+            | Operation::DescribeSecurityGroups
+            | Operation::DescribeInstances
+            | Operation::DescribeVolumes => {
+                let result = ec2::describe(operation, &place, &call.body, wire);
+                return result.unwrap_or_else(|error| wire.error(&error));
+            }
         };
         match result {
             Ok(body) => wire.json(&body),

@@ -18,11 +18,21 @@ pub enum Operation {
     ListSecrets,
     /// Secrets Manager.
     DescribeSecret,
+    /// EC2.
+    DescribeVpcs,
+    /// EC2.
+    DescribeSubnets,
+    /// EC2.
+    DescribeSecurityGroups,
+    /// EC2.
+    DescribeInstances,
+    /// EC2.
+    DescribeVolumes,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Operation; 7] = [
+    pub const ALL: [Operation; 12] = [
         Operation::GetCallerIdentity,
         Operation::DescribeLogGroups,
         Operation::DescribeLogStreams,
@@ -30,6 +40,11 @@ impl Operation {
         Operation::GetParameter,
         Operation::ListSecrets,
         Operation::DescribeSecret,
+        Operation::DescribeVpcs,
+        Operation::DescribeSubnets,
+        Operation::DescribeSecurityGroups,
+        Operation::DescribeInstances,
+        Operation::DescribeVolumes,
     ];
 
     /// The service's signing name, which is botocore's name for it too.
@@ -39,6 +54,11 @@ impl Operation {
             Operation::DescribeLogGroups | Operation::DescribeLogStreams => "logs",
             Operation::DescribeParameters | Operation::GetParameter => "ssm",
             Operation::ListSecrets | Operation::DescribeSecret => "secretsmanager",
+            Operation::DescribeVpcs
+            | Operation::DescribeSubnets
+            | Operation::DescribeSecurityGroups
+            | Operation::DescribeInstances
+            | Operation::DescribeVolumes => "ec2",
         }
     }
 
@@ -52,6 +72,11 @@ impl Operation {
             Operation::GetParameter => "GetParameter",
             Operation::ListSecrets => "ListSecrets",
             Operation::DescribeSecret => "DescribeSecret",
+            Operation::DescribeVpcs => "DescribeVpcs",
+            Operation::DescribeSubnets => "DescribeSubnets",
+            Operation::DescribeSecurityGroups => "DescribeSecurityGroups",
+            Operation::DescribeInstances => "DescribeInstances",
+            Operation::DescribeVolumes => "DescribeVolumes",
         }
     }
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Place;
 use super::wire::Error;
+use super::{Place, query};
 
 /// The API's version, which every request names.
 pub(super) const VERSION: &str = "2011-06-15";
@@ -12,19 +12,8 @@ const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
 /// The `Action` of a form of the right version.
 pub(super) fn operation_name(body: &[u8]) -> Result<String, Error> {
-    let (mut action, mut version) = (None, None);
-    for (name, value) in form_urlencoded::parse(body) {
-        match name.as_ref() {
-            "Action" => action = Some(value.into_owned()),
-            "Version" => version = Some(value.into_owned()),
-            _ => {}
-        }
-    }
-    let action = action.ok_or_else(|| {
-        Error::bad_request("MissingAction", "The request is missing an action or a required parameter.")
-    })?;
-    if version.as_deref() != Some(VERSION) {
-        let version = version.unwrap_or_default();
+    let (action, version) = query::action_and_version(body)?;
+    if version != VERSION {
         let message = format!("Could not find operation {action} for version {version}");
         return Err(Error::bad_request("InvalidAction", message));
     }

@@ -1,4 +1,4 @@
-//! The two protocols' forms: how a request names its operation, how answers and errors look.
+//! The protocols' forms: how a request names its operation, how answers and errors look.
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Operation, signature, sts};
+use super::{Operation, ec2, signature, sts};
 use crate::sim::Answer;
 
 /// The header in which a JSON request names its service and operation.
@@ -19,19 +19,25 @@ const TARGET: &str = "x-amz-target";
 pub(super) enum Protocol {
     /// AWS query: a form in, XML out. STS.
     Query,
+    /// EC2's own query: a form in, XML of another shape out.
+    Ec2,
     /// AWS JSON 1.1. The others.
     Json,
 }
 
 impl Protocol {
     pub(super) fn of_service(service: &str) -> Self {
-        if service == "sts" { Protocol::Query } else { Protocol::Json }
+        match service {
+            "sts" => Protocol::Query,
+            "ec2" => Protocol::Ec2,
+            _ => Protocol::Json,
+        }
     }
 
     /// What a request that may be nobody's speaks: its signature says it, else its headers do.
     fn of_request(head: &Parts) -> Self {
         match signature::service(head) {
-            Some(service @ ("sts" | "logs" | "ssm" | "secretsmanager")) => Protocol::of_service(service),
+            Some(service @ ("sts" | "ec2" | "logs" | "ssm" | "secretsmanager")) => Protocol::of_service(service),
             _ if head.headers.contains_key(TARGET) => Protocol::Json,
             _ => Protocol::Query,
         }
@@ -53,10 +59,12 @@ impl Error {
         Error { status: StatusCode::BAD_REQUEST, code, message: Some(message.into()) }
     }
 
-    /// The service refuses the credentials: STS says 403, the JSON services 400.
+    /// The service refuses the credentials: those of forms say 403, the JSON services 400.
     fn denied(protocol: Protocol, query: &'static str, json: &'static str, message: impl Into<String>) -> Self {
         match protocol {
-            Protocol::Query => Error { status: StatusCode::FORBIDDEN, ..Error::bad_request(query, message) },
+            Protocol::Query | Protocol::Ec2 => {
+                Error { status: StatusCode::FORBIDDEN, ..Error::bad_request(query, message) }
+            }
             Protocol::Json => Error::bad_request(json, message),
         }
     }
@@ -80,6 +88,10 @@ impl Error {
     }
 
     pub(super) fn unknown_key(protocol: Protocol) -> Self {
+        if protocol == Protocol::Ec2 {
+            let message = "AWS was not able to validate the provided access credentials";
+            return Error { status: StatusCode::UNAUTHORIZED, ..Error::bad_request("AuthFailure", message) };
+        }
         let message = "The security token included in the request is invalid.";
         Error::denied(protocol, "InvalidClientTokenId", "UnrecognizedClientException", message)
     }
@@ -90,23 +102,32 @@ impl Error {
                 let message = format!("Could not find operation {name} for version {}", sts::VERSION);
                 Error::bad_request("InvalidAction", message)
             }
+            Protocol::Ec2 => {
+                let message = format!("The action {name} is not valid for this web service.");
+                Error::bad_request("InvalidAction", message)
+            }
             Protocol::Json => Error { message: None, ..Error::bad_request("UnknownOperationException", "") },
         }
     }
 
     pub(super) fn throttled(protocol: Protocol) -> Self {
-        let code = match protocol {
-            Protocol::Query => "Throttling",
-            Protocol::Json => "ThrottlingException",
-        };
-        Error::bad_request(code, "Rate exceeded")
+        match protocol {
+            Protocol::Query => Error::bad_request("Throttling", "Rate exceeded"),
+            Protocol::Ec2 => Error {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                ..Error::bad_request("RequestLimitExceeded", "Request limit exceeded.")
+            },
+            Protocol::Json => Error::bad_request("ThrottlingException", "Rate exceeded"),
+        }
     }
 
     /// Each service has its own names for its failures.
     pub(super) fn failed(service: &str, status: StatusCode) -> Self {
         let code = match (service, status) {
             ("logs", StatusCode::SERVICE_UNAVAILABLE) => "ServiceUnavailableException",
+            ("ec2", StatusCode::SERVICE_UNAVAILABLE) => "Unavailable",
             (_, StatusCode::SERVICE_UNAVAILABLE) => "ServiceUnavailable",
+            ("ec2", _) => "InternalError",
             ("ssm", _) => "InternalServerError",
             ("secretsmanager", _) => "InternalServiceError",
             _ => "InternalFailure",
@@ -157,6 +178,7 @@ impl Wire {
     pub(super) fn error(self, error: &Error) -> Answer {
         match self.protocol {
             Protocol::Query => self.answer_xml(error.status, &sts::error(error, self.request_id())),
+            Protocol::Ec2 => self.answer_xml(error.status, &ec2::error(error, self.request_id())),
             Protocol::Json => {
                 let body = match &error.message {
                     Some(message) => json!({ "__type": error.code, "message": message }),
@@ -167,8 +189,17 @@ impl Wire {
         }
     }
 
+    /// An XML answer under a root of this name.
+    pub(super) fn xml_rooted(self, root: &str, document: &impl Serialize) -> Answer {
+        self.written(StatusCode::OK, quick_xml::se::to_string_with_root(root, document))
+    }
+
     fn answer_xml(self, status: StatusCode, document: &impl Serialize) -> Answer {
-        match quick_xml::se::to_string(document) {
+        self.written(status, quick_xml::se::to_string(document))
+    }
+
+    fn written(self, status: StatusCode, document: Result<String, quick_xml::SeError>) -> Answer {
+        match document {
             Ok(xml) => self.answer(status, "text/xml", xml),
             Err(_) => self.answer(StatusCode::INTERNAL_SERVER_ERROR, "text/xml", String::new()),
         }
@@ -186,11 +217,12 @@ impl Wire {
     }
 }
 
-/// The operation a request names: in `X-Amz-Target` for the JSON services, in the form for STS.
+/// The operation a request names: in `X-Amz-Target` for the JSON services, in the form for the others.
 pub(super) fn operation(head: &Parts, body: &[u8], service: &str, protocol: Protocol) -> Result<Operation, Error> {
     let unknown = |name: &str| Error::unknown_operation(protocol, name);
     let name = match protocol {
         Protocol::Query => sts::operation_name(body)?,
+        Protocol::Ec2 => ec2::operation_name(body)?,
         Protocol::Json => {
             let target = head.headers.get(TARGET).and_then(|value| value.to_str().ok()).unwrap_or_default();
             let (prefix, name) = target.split_once('.').unwrap_or_default();

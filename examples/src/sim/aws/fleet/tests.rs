@@ -9,10 +9,79 @@ fn the_same_seed_gives_the_same_fleet_and_another_gives_another() {
 
 #[test]
 fn totals_add_up_what_the_estates_hold() {
-    let size =
-        FleetSize { accounts: 2, regions: 3, log_groups: 5..=5, log_streams: 4..=4, parameters: 7..=7, secrets: 1..=1 };
+    let ec2 = Ec2Size { vpcs: 2..=2, instances: 9..=9, volumes: 8..=8, subnets: 3..=3, security_groups: 5..=5 };
+    let size = FleetSize {
+        accounts: 2,
+        regions: 3,
+        log_groups: 5..=5,
+        log_streams: 4..=4,
+        parameters: 7..=7,
+        secrets: 1..=1,
+        ec2,
+    };
     let totals = Fleet::seeded(9, &size).expect("a possible size").totals();
-    assert_eq!(totals, Totals { accounts: 2, log_groups: 30, log_streams: 120, parameters: 42, secrets: 6 });
+    let expected = Totals {
+        accounts: 2,
+        log_groups: 30,
+        log_streams: 120,
+        parameters: 42,
+        secrets: 6,
+        vpcs: 12,
+        subnets: 36,
+        security_groups: 60,
+        instances: 54,
+        volumes: 48,
+    };
+    assert_eq!(totals, expected);
+}
+
+#[test]
+fn what_is_in_ec2_does_not_move_the_rest() {
+    let fleet = |ec2: Ec2Size| Fleet::seeded(1, &FleetSize { ec2, ..FleetSize::default() }).expect("a possible size");
+    let (some, more) = (fleet(Ec2Size::default()), fleet(Ec2Size { vpcs: 50..=90, ..Ec2Size::default() }));
+    assert_ne!(some.totals().vpcs, more.totals().vpcs);
+    for (some, more) in some.accounts().iter().zip(more.accounts()) {
+        assert_eq!(some.secret_access_key(), more.secret_access_key());
+        for region in REGIONS {
+            let (some, more) = (some.estate(region), more.estate(region));
+            assert_eq!((&some.log_groups, &some.parameters), (&more.log_groups, &more.parameters));
+            assert_eq!(some.secrets, more.secrets);
+        }
+    }
+}
+
+#[test]
+fn one_place_of_all_holds_the_most_of_ec2() {
+    let ec2 = Ec2Size { vpcs: 10..=99, instances: 7..=300, volumes: 0..=200, ..Ec2Size::default() };
+    for seed in 0..20 {
+        let size = FleetSize { regions: 4, ec2: ec2.clone(), ..FleetSize::default() };
+        let fleet = Fleet::seeded(seed, &size).expect("a possible size");
+        let estates: Vec<_> = fleet.accounts().iter().flat_map(|account| account.estates.values()).collect();
+        let full = |estate: &&&Estate| {
+            let Ec2Estate { vpcs, instances, volumes } = &estate.ec2;
+            (vpcs.len(), instances.len(), volumes.len()) == (99, 300, 200)
+        };
+        assert_eq!(estates.iter().filter(full).count(), 1, "seed {seed}");
+        let vpcs: usize = estates.iter().map(|estate| estate.ec2.vpcs.len()).sum();
+        assert!((12 * 10..12 * 60).contains(&vpcs), "seed {seed}: {vpcs}");
+    }
+}
+
+#[test]
+fn instances_are_in_subnets_that_there_are_and_none_in_a_place_without() {
+    let ec2 = Ec2Size { instances: 40..=40, ..Ec2Size::default() };
+    let fleet = |ec2: Ec2Size| Fleet::seeded(4, &FleetSize { ec2, ..FleetSize::default() }).expect("a possible size");
+    let some = fleet(ec2.clone());
+    let mut seen = 0;
+    for estate in some.accounts().iter().flat_map(|account| account.estates.values()) {
+        for instance in &estate.ec2.instances {
+            let vpc = estate.ec2.vpcs.iter().find(|vpc| vpc.id == instance.vpc).expect("its VPC");
+            assert!(vpc.subnets.contains(&instance.subnet));
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, some.totals().instances);
+    assert_eq!(fleet(Ec2Size { subnets: 0..=0, ..ec2 }).totals().instances, 0);
 }
 
 #[test]
@@ -39,6 +108,8 @@ fn an_impossible_size_is_refused_by_name() {
     #[expect(clippy::reversed_empty_ranges, reason = "the mistake under test")]
     let error = refused(|size| size.secrets = 2..=1);
     assert!(matches!(error, FleetError::Resources("secrets", _)));
+    let error = refused(|size| size.ec2.subnets = 0..=2_000_000);
+    assert!(matches!(error, FleetError::Resources("subnets", _)));
 }
 
 #[test]
