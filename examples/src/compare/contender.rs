@@ -94,7 +94,7 @@ pub enum Load {
 
 impl Load {
     /// All of them, in the order in which they run.
-    pub const ALL: [Load; 1] = [Load::Base];
+    pub const ALL: &[Load] = &[Load::Base];
 
     /// The job over these services.
     pub(super) fn adapt(self, job: inventory::Args) -> inventory::Args {

@@ -7,7 +7,7 @@ use cloud_governor::{Config, ConfigError, Governor, configure, get_governor};
 
 use super::clients::Mode;
 use super::job::{Job, Outcome, Pace};
-use super::options::{Args, Log};
+use super::options::{Args, Effort, Log};
 use super::progress::Bar;
 use super::report::Report;
 use super::world::{World, WorldError};
@@ -48,7 +48,8 @@ pub async fn main(args: Args) -> ExitCode {
 pub async fn run(args: &Args, world: &World, mode: &Mode, stop: impl Future<Output = ()>) -> Report {
     let listings = world.listings(mode, args.effort.fan_out);
     let bar = Bar::new(listings.len(), args.log == Log::Off);
-    let pace = Pace { max_requeues: args.effort.max_requeues, pause: args.effort.requeue_pause };
+    let Effort { max_requeues, requeue_pause: pause, patience, .. } = args.effort;
+    let pace = Pace { max_requeues, pause, patience };
     let outcome: Outcome = Job::new(listings, pace).run(stop, |all| bar.show(all)).await;
     bar.clear();
     Report::new(mode.name(), world, outcome, &governor(mode))

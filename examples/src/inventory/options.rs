@@ -91,6 +91,9 @@ pub struct Effort {
     /// How long it waits then, where the refusal does not say.
     #[arg(long, default_value = "2s", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub requeue_pause: Duration,
+    /// Nothing is queued again once this time has passed and nothing at all was ever answered: the server is not there.
+    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub patience: Duration,
 }
 
 /// What is about the simulation alone.

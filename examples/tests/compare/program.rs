@@ -94,7 +94,7 @@ fn bad_input_ends_it_before_any_run() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_leaves_the_rows_that_are_complete() {
-    let line = "--accounts 1 --regions 1 --size log_groups=60,log_streams=1,parameters=5,secrets=5 --json \
+    let line = "--job base --accounts 1 --regions 1 --size log_groups=60,log_streams=1,parameters=5,secrets=5 --json \
                 --mode governed,standard,standard,standard";
     let mut program = compare(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(program.stderr.take().expect("standard error")).lines();

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use aws_config::BehaviorVersion;
 use aws_types::region::Region;
 
@@ -21,7 +23,7 @@ fn accounts_of_one_run_share_the_sdk_s_quotas_by_service_and_region() {
     let (one, other) = (partitions(&quotas, "eu-west-1"), partitions(&quotas, "eu-west-1"));
     assert_eq!(one, other);
     let elsewhere = partitions(&quotas, "us-east-1");
-    let all: std::collections::HashSet<_> = one.into_iter().chain(elsewhere).collect();
+    let all: BTreeSet<_> = one.iter().chain(&elsewhere).map(ToString::to_string).collect();
     assert_eq!(all.len(), 8, "{all:?}");
 }
 
