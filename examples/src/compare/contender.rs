@@ -90,17 +90,25 @@ impl fmt::Display for Contender {
 pub enum Load {
     /// STS, CloudWatch Logs, SSM and Secrets Manager.
     Base,
+    /// The same and EC2.
+    #[cfg(feature = "ec2")]
+    Ec2,
 }
 
 impl Load {
-    /// All of them, in the order in which they run.
-    pub const ALL: &[Load] = &[Load::Base];
+    /// All that were compiled in, in the order in which they run.
+    pub fn all() -> &'static [Load] {
+        Load::value_variants()
+    }
 
     /// The job over these services.
-    pub(super) fn adapt(self, job: inventory::Args) -> inventory::Args {
+    pub(super) fn adapt(self, mut job: inventory::Args) -> inventory::Args {
         match self {
-            Load::Base => job,
+            Load::Base => job.services.retain(|service| service.name() != "ec2"),
+            #[cfg(feature = "ec2")]
+            Load::Ec2 => {}
         }
+        job
     }
 }
 
@@ -108,6 +116,8 @@ impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Load::Base => "four services",
+            #[cfg(feature = "ec2")]
+            Load::Ec2 => "with EC2",
         })
     }
 }

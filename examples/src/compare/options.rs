@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long = "mode", value_name = "MODES", value_enum, value_delimiter = ',', default_values_t = Contender::ALL)]
     pub modes: Vec<Contender>,
     /// Over which services, in this order.
-    #[arg(long = "job", value_name = "JOBS", value_enum, value_delimiter = ',', default_values_t = Load::ALL.to_vec())]
+    #[arg(long = "job", value_name = "JOBS", value_enum, value_delimiter = ',', default_values_t = Load::all().to_vec())]
     pub jobs: Vec<Load>,
     /// The simulated AWS.
     #[command(flatten)]

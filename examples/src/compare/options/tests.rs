@@ -15,7 +15,7 @@ fn the_command_line_is_consistent() {
 #[test]
 fn everything_is_compared_unless_the_command_line_says_what() {
     let all = parse("compare").expect("valid");
-    assert_eq!(all.runs().len(), Contender::ALL.len() * Load::ALL.len());
+    assert_eq!(all.runs().len(), Contender::ALL.len() * Load::all().len());
     let some = parse("compare --mode standard,governed --mode adaptive --job base").expect("valid");
     let modes: Vec<_> = some.runs().into_iter().map(|(_, contender)| contender).collect();
     assert_eq!(modes, [Contender::Standard, Contender::Governed, Contender::Adaptive]);
