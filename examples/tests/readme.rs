@@ -1,6 +1,7 @@
 //! What the README shows has to be true.
 
 use cloud_governor::{Config, RefusalKind};
+use cloud_governor_examples::compare::Contender;
 
 const README: &str = include_str!("../../README.md");
 
@@ -33,5 +34,13 @@ fn the_exit_codes_shown_are_those_of_the_refusals() {
     for kind in kinds {
         let row = format!("| `{}` | {} |", kind.code(), kind.exit_code());
         assert!(README.contains(&row), "the README lacks {row}");
+    }
+}
+
+#[test]
+fn the_comparison_shown_has_everybody_who_is_compared() {
+    for contender in Contender::ALL {
+        assert!(README.contains(&format!("\n| {contender} ")), "the README lacks {contender}");
+        assert!(README.contains(&format!(" {} ", contender.id())), "the README lacks {}", contender.id());
     }
 }

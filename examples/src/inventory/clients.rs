@@ -1,5 +1,8 @@
 //! The SDK's clients, governed or plain.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_sdk_sts::config::retry::RetryPartition;
 use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
 use cloud_governor::{Governor, Rules};
@@ -49,6 +52,31 @@ impl Mode {
     }
 }
 
+/// Which clients share the SDK's own retry quotas and adaptive rates.
+///
+/// The SDK keeps them for the whole process, by service and region (`RetryPartition` of aws-smithy-runtime), so that a
+/// run would begin with what an earlier one has left. The clients of one `Quotas` share as those of a process do, also
+/// across accounts, with the SDK's own defaults; two `Quotas` share nothing.
+#[derive(Debug)]
+pub struct Quotas {
+    run: u64,
+}
+
+impl Quotas {
+    /// Full quotas, and rates that nothing has lowered.
+    pub fn fresh() -> Self {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        Quotas { run: RUNS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The partition of a service in the configuration's region.
+    fn of(&self, service: &str, config: &SdkConfig) -> RetryPartition {
+        let region = config.region().map_or("", |region| region.as_ref());
+        // `custom` would take a bucket with costs of an older retry behaviour; a name alone has the present defaults.
+        RetryPartition::new(format!("run-{}-{service}-{region}", self.run))
+    }
+}
+
 /// The clients of one region of one account.
 #[derive(Clone, Debug)]
 pub struct Clients {
@@ -63,15 +91,26 @@ pub struct Clients {
 
 impl Clients {
     /// Clients of this configuration, to which a [`Mode`] was applied, and the rules by which their failures are read.
-    pub fn new(config: &SdkConfig, rules: Rules) -> Self {
+    pub fn new(config: &SdkConfig, rules: Rules, quotas: &Quotas) -> Self {
+        use {
+            aws_sdk_cloudwatchlogs as logs, aws_sdk_secretsmanager as secrets, aws_sdk_ssm as ssm, aws_sdk_sts as sts,
+        };
+        let own = |service| quotas.of(service, config);
         Clients {
-            sts: aws_sdk_sts::Client::new(config),
-            logs: aws_sdk_cloudwatchlogs::Client::new(config),
-            ssm: aws_sdk_ssm::Client::new(config),
-            secrets: aws_sdk_secretsmanager::Client::new(config),
+            sts: sts::Client::from_conf(sts::config::Builder::from(config).retry_partition(own("sts")).build()),
+            logs: logs::Client::from_conf(logs::config::Builder::from(config).retry_partition(own("logs")).build()),
+            ssm: ssm::Client::from_conf(ssm::config::Builder::from(config).retry_partition(own("ssm")).build()),
+            secrets: secrets::Client::from_conf(
+                secrets::config::Builder::from(config).retry_partition(own("secretsmanager")).build(),
+            ),
             #[cfg(feature = "ec2")]
-            ec2: aws_sdk_ec2::Client::new(config),
+            ec2: aws_sdk_ec2::Client::from_conf(
+                aws_sdk_ec2::config::Builder::from(config).retry_partition(own("ec2")).build(),
+            ),
             rules,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,6 +26,7 @@ pub struct Failure {
     text: String,
     worth: Worth,
     refusal: Option<RefusalKind>,
+    answered: bool,
 }
 
 impl Failure {
@@ -36,7 +37,13 @@ impl Failure {
     {
         if let Some(refusal) = Refusal::find(error) {
             let worth = Worth::Later(refusal.retry_after());
-            return Failure { operation, text: refusal.to_string(), worth, refusal: Some(refusal.kind()) };
+            return Failure {
+                operation,
+                text: refusal.to_string(),
+                worth,
+                refusal: Some(refusal.kind()),
+                answered: false,
+            };
         }
         let (facts, text) = read(error);
         let worth = match facts {
@@ -46,12 +53,18 @@ impl Failure {
             }
             None => Worth::Never,
         };
-        Failure { operation, text, worth, refusal: None }
+        let answered = matches!(error, SdkError::ServiceError(_) | SdkError::ResponseError(_));
+        Failure { operation, text, worth, refusal: None, answered }
     }
 
     /// Whether it is worth asking again.
     pub fn worth(&self) -> Worth {
         self.worth
+    }
+
+    /// Whether a service answered, if only to say no.
+    pub fn answered(&self) -> bool {
+        self.answered
     }
 
     /// The governor's refusal, if that is what it was.

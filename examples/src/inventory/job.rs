@@ -1,6 +1,7 @@
 //! All listings at once.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloud_governor::Stats;
@@ -21,6 +22,8 @@ pub struct Pace {
     pub max_requeues: u32,
     /// After how long, where the failure does not say.
     pub pause: Duration,
+    /// No listing is, once the job has gone on for so long without any answer to any of them.
+    pub patience: Duration,
 }
 
 /// One listing after the job.
@@ -73,10 +76,13 @@ impl Job {
             .iter()
             .map(|listing| (Place::clone(listing.place()), listing.kind(), listing.watch()))
             .collect();
+        let all: Arc<[Watch]> = seen.iter().map(|(.., watch)| watch.clone()).collect();
         let mut running = JoinSet::new();
         for (index, listing) in self.listings.into_iter().enumerate() {
+            let all = all.clone();
+            let hopeless = move || began.elapsed() >= self.pace.patience && !all.iter().any(|any| any.get().answered());
             running.spawn(stats.bind(async move {
-                see_through(listing, self.pace).await;
+                see_through(listing, self.pace, hopeless).await;
                 index
             }));
         }
@@ -113,9 +119,10 @@ impl Job {
     }
 }
 
-async fn see_through(mut listing: Listing, pace: Pace) {
+async fn see_through(mut listing: Listing, pace: Pace, hopeless: impl Fn() -> bool) {
     while let Err(failure) = listing.advance().await {
-        if listing.progress().requeues >= pace.max_requeues {
+        listing.watch().update(|progress| progress.refused |= failure.answered());
+        if listing.progress().requeues >= pace.max_requeues || hopeless() {
             return listing.end(failure);
         }
         let after = match failure.worth() {

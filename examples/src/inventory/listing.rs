@@ -25,6 +25,8 @@ pub struct Progress {
     pub account: Option<String>,
     /// How often it was queued again.
     pub requeues: u32,
+    /// Whether a failure of it was a service's answer.
+    pub refused: bool,
     /// Rows and pages that were given up.
     pub given_up: u64,
     /// Why: the last reason.
@@ -37,6 +39,11 @@ impl Progress {
     /// Whether everything was listed.
     pub fn complete(&self) -> bool {
         self.ended && self.given_up == 0
+    }
+
+    /// Whether any answer came.
+    pub fn answered(&self) -> bool {
+        self.refused || self.complete() || self.account.is_some() || self.found != Found::default()
     }
 }
 

@@ -30,13 +30,13 @@ mod text;
 mod world;
 
 pub use app::{UNUSABLE, config, main, run};
-pub use clients::{Clients, Mode};
+pub use clients::{Clients, Mode, Quotas};
 pub use failure::{Failure, Worth};
 pub use found::Found;
 pub use job::{Ended, Job, Outcome, Pace};
 pub use kind::{Kind, Place};
 pub use listing::{Listing, Progress};
-pub use options::{Args, Log, Plain};
+pub use options::{Args, Effort, Log, Plain, Simulation};
 pub use report::{INTERRUPTED, Incomplete, LOST, Report, ServerTruth};
 pub use service::Service;
 pub use text::{BucketSize, Size, TextError};

@@ -20,6 +20,42 @@ use crate::sim::Fault;
 #[command(name = "inventory", version, max_term_width = 110)]
 #[non_exhaustive]
 pub struct Args {
+    /// The simulated AWS.
+    #[command(flatten)]
+    pub simulation: Simulation,
+    /// A real AWS or a compatible server at this URL, instead of the simulation.
+    #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
+    pub endpoint_url: Option<String>,
+    /// A profile of the shared AWS configuration, one for each account. The default one if only a region is named.
+    #[arg(long = "profile", value_name = "NAME", conflicts_with_all = SIMULATION)]
+    pub profiles: Vec<String>,
+    /// A region of the real accounts. The profile's own if none is named.
+    #[arg(long = "region", value_name = "NAME", conflicts_with_all = SIMULATION)]
+    pub region_names: Vec<String>,
+    /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
+    #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]
+    pub config: Option<PathBuf>,
+    /// The plain SDK with its own retries instead of the governor.
+    #[arg(long, value_name = "MODE")]
+    pub ungoverned: Option<Plain>,
+    /// The services to list, separated by commas. Who is calling is asked in any case.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Service::all().to_vec(), value_name = "SERVICES")]
+    pub services: Vec<Service>,
+    /// How the job goes about it.
+    #[command(flatten)]
+    pub effort: Effort,
+    /// One JSON object on standard output instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Events on standard error. RUST_LOG narrows or widens them.
+    #[arg(long, value_enum, default_value_t = Log::Off, value_name = "FORM")]
+    pub log: Log,
+}
+
+/// The simulated AWS: what it holds, how it throttles, and when it fails.
+#[derive(Clone, Debug, clap::Args)]
+#[non_exhaustive]
+pub struct Simulation {
     /// Simulated accounts.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     pub accounts: usize,
@@ -40,24 +76,12 @@ pub struct Args {
     /// number for both. The governor is not told: give it a --config.
     #[arg(long = "limit", value_name = "BUCKET=BURST[/RATE]")]
     pub limits: Vec<BucketSize>,
-    /// A real AWS or a compatible server at this URL, instead of the simulation.
-    #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
-    pub endpoint_url: Option<String>,
-    /// A profile of the shared AWS configuration, one for each account. The default one if only a region is named.
-    #[arg(long = "profile", value_name = "NAME", conflicts_with_all = SIMULATION)]
-    pub profiles: Vec<String>,
-    /// A region of the real accounts. The profile's own if none is named.
-    #[arg(long = "region", value_name = "NAME", conflicts_with_all = SIMULATION)]
-    pub region_names: Vec<String>,
-    /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
-    #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]
-    pub config: Option<PathBuf>,
-    /// The plain SDK with its own retries instead of the governor.
-    #[arg(long, value_name = "MODE")]
-    pub ungoverned: Option<Plain>,
-    /// The services to list, separated by commas. Who is calling is asked in any case.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Service::all().to_vec(), value_name = "SERVICES")]
-    pub services: Vec<Service>,
+}
+
+/// How many calls are made at once, and how often what gave up is tried again.
+#[derive(Clone, Debug, clap::Args)]
+#[non_exhaustive]
+pub struct Effort {
     /// How many calls of one listing are under way at once.
     #[arg(long, default_value_t = 16, value_name = "CALLS")]
     pub fan_out: usize,
@@ -67,12 +91,9 @@ pub struct Args {
     /// How long it waits then, where the refusal does not say.
     #[arg(long, default_value = "2s", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub requeue_pause: Duration,
-    /// One JSON object on standard output instead of tables.
-    #[arg(long)]
-    pub json: bool,
-    /// Events on standard error. RUST_LOG narrows or widens them.
-    #[arg(long, value_enum, default_value_t = Log::Off, value_name = "FORM")]
-    pub log: Log,
+    /// Nothing is queued again once this time has passed and nothing at all was ever answered: the server is not there.
+    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub patience: Duration,
 }
 
 /// What is about the simulation alone.
@@ -111,6 +132,22 @@ pub enum Log {
 }
 
 impl Args {
+    /// Lists this simulation, governed by this configuration file or by `examples/inventory.yaml`.
+    pub fn of_simulation(simulation: Simulation, effort: Effort, config: Option<PathBuf>) -> Self {
+        Args {
+            simulation,
+            effort,
+            config,
+            endpoint_url: None,
+            profiles: Vec::new(),
+            region_names: Vec::new(),
+            ungoverned: None,
+            services: Service::all().to_vec(),
+            json: false,
+            log: Log::Off,
+        }
+    }
+
     /// Whether the simulation is to be listed.
     pub fn simulated(&self) -> bool {
         self.endpoint_url.is_none() && self.profiles.is_empty() && self.region_names.is_empty()

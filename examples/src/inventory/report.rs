@@ -1,7 +1,6 @@
 //! What a run brought, for people and for machines.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::ExitCode;
 
 use cloud_governor::{Governor, RefusalKind, Summary};
 use serde::Serialize;
@@ -148,11 +147,6 @@ impl Report {
             summary,
             places: places(&listings),
         }
-    }
-
-    /// The process's exit code.
-    pub fn exit(&self) -> ExitCode {
-        ExitCode::from(self.exit_code)
     }
 }
 

@@ -14,11 +14,11 @@ use aws_types::SdkConfig;
 use aws_types::os_shim_internal::{Env, Fs};
 use aws_types::region::Region;
 
-use super::clients::{Clients, Mode};
+use super::clients::{Clients, Mode, Quotas};
 use super::failure::chain;
 use super::kind::{Kind, Place};
 use super::listing::Listing;
-use super::options::Args;
+use super::options::{Args, Simulation};
 use super::service::Service;
 use crate::sim::aws::{
     Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE, Totals,
@@ -85,11 +85,12 @@ impl World {
     /// # Errors
     /// [`WorldError::Fleet`], [`WorldError::Start`].
     pub async fn simulate(args: &Args) -> Result<Self, WorldError> {
-        let fleet = Fleet::seeded(args.seed, &args.size.fleet(args.accounts, args.regions))?;
-        let limits = args.limits.iter().fold(Limits::default(), |limits, size| size.apply(limits));
+        let Simulation { accounts, regions, seed, size, faults, limits } = &args.simulation;
+        let fleet = Fleet::seeded(*seed, &size.fleet(*accounts, *regions))?;
+        let limits = limits.iter().fold(Limits::default(), |limits, size| size.apply(limits));
         let aws = Arc::new(Aws::new(fleet, limits));
-        let server = Server::start(aws.clone(), args.seed).await?;
-        for fault in &args.faults {
+        let server = Server::start(aws.clone(), *seed).await?;
+        for fault in faults {
             server.faults().add(fault.clone());
         }
         // One client, so that all share its connections.
@@ -143,15 +144,16 @@ impl World {
         Ok(World { accounts, services: args.services.clone(), simulated: None })
     }
 
-    /// The listings of all places.
+    /// The listings of all places, for one run: what the SDK learns in it is its own.
     pub fn listings(&self, mode: &Mode, fan_out: usize) -> Vec<Listing> {
         let mut listings = Vec::new();
+        let quotas = Quotas::fresh();
         for Signed { config, id, places } in &self.accounts {
             // Once for all regions, so that they share what is the account's.
             let config = mode.apply(config, id.as_deref());
             for (place, region) in places {
                 let config = config.to_builder().region(region.clone()).build();
-                let clients = Clients::new(&config, mode.rules());
+                let clients = Clients::new(&config, mode.rules(), &quotas);
                 let wanted = |kind: &Kind| kind.service().is_none_or(|service| self.services.contains(&service));
                 let kinds = Kind::ALL.iter().copied().filter(wanted);
                 listings.extend(kinds.map(|kind| Listing::new(place.clone(), kind, clients.clone(), fan_out)));

@@ -7,7 +7,7 @@ use cloud_governor_examples::inventory::{self, Args, Mode, Report, World};
 use cloud_governor_examples::sim::Counts;
 
 /// How often the server is asked what it saw.
-const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) fn args(line: &str) -> Args {
     Args::try_parse_from(std::iter::once("inventory").chain(line.split_whitespace())).expect("a valid command line")

@@ -1,12 +1,12 @@
 use std::io::Write;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use cloud_governor_examples::sim::Server;
 use cloud_governor_examples::sim::aws::{Aws, Fleet, Limits};
 use serde_json::Value;
 
-use crate::common::args;
+use crate::common::{LOOK, args};
 
 const SMALL: &str = "--accounts 1 --regions 2 --size log_groups=4,log_streams=2,parameters=4,secrets=4,vpcs=2,subnets=3,\
                      security_groups=1,instances=4,volumes=5";
@@ -88,7 +88,11 @@ async fn events_are_json_lines_on_standard_error() {
 
 /// A simulation that the program does not know to be one.
 async fn elsewhere() -> (Arc<Aws>, Server) {
-    let size = args(SMALL).size.fleet(1, 2);
+    elsewhere_of(SMALL).await
+}
+
+async fn elsewhere_of(line: &str) -> (Arc<Aws>, Server) {
+    let size = args(line).simulation.size.fleet(1, 2);
     let aws = Arc::new(Aws::new(Fleet::seeded(3, &size).expect("a possible size"), Limits::default()));
     let server = Server::start(aws.clone(), 3).await.expect("a free port");
     (aws, server)
@@ -192,4 +196,30 @@ async fn keys_are_in_no_output() {
     assert!(said.contains("eu-west-1"));
     assert!(!said.contains(aws.fleet().accounts()[0].secret_access_key()));
     assert!(!said.contains("value of "), "a parameter's value");
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_tells_what_was_found_so_far() {
+    let (aws, server) = elsewhere_of("--size log_groups=400,log_streams=1,parameters=4,secrets=4").await;
+    let line = format!("--endpoint-url {} --region eu-west-1 --json", server.url());
+    let mut command = signed_for(&aws, inventory(&line));
+    let program = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    // Four hundred groups take twenty seconds at the governor's rate.
+    while server.truth().snapshot().totals.answered < 40 {
+        tokio::time::sleep(LOOK).await;
+    }
+    let interrupt = Command::new("sh").args(["-c", "kill -INT \"$0\"", &program.id().to_string()]).status();
+    assert!(interrupt.expect("a shell").success());
+    let ended = tokio::task::spawn_blocking(move || program.wait_with_output()).await.expect("a thread");
+    let ended = ended.expect("the program ends");
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    let report = object(&ended);
+    assert_eq!((&report["interrupted"], &report["exit_code"]), (&true.into(), &130.into()));
+    assert!(report["listed"].as_u64() > Some(0), "{report:#}");
+    let incomplete = report["incomplete"].as_array().expect("listings");
+    assert!(
+        incomplete.iter().any(|listing| listing["kind"] == "log_groups" && listing["reason"].is_null()),
+        "{report:#}"
+    );
 }

@@ -54,3 +54,14 @@ fn a_service_s_message_is_not_repeated() {
     assert_eq!(failure.to_string(), "sts.GetCallerIdentity: SignatureDoesNotMatch (HTTP 403)");
     assert!(!format!("{failure:?}").contains("hunter2"));
 }
+
+#[test]
+fn what_a_service_said_is_an_answer_and_what_the_network_did_is_none() {
+    let response = || HttpResponse::new(StatusCode::try_from(200).expect("ok"), SdkBody::empty());
+    for error in [answered("ThrottlingException", "", 400), SdkError::response_error("cut", response())] {
+        assert!(failure(&error).answered(), "{error:?}");
+    }
+    for error in [SdkError::timeout_error("late"), SdkError::dispatch_failure(ConnectorError::io("reset".into()))] {
+        assert!(!failure(&error).answered(), "{error:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Who is compared, and over what.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use cloud_governor::{Config, Governor};
+use serde::Serialize;
+
+use crate::inventory::{self, Mode, Plain};
+
+/// Who makes the calls of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Contender {
+    /// The governor, with the limits of its configuration.
+    Governed,
+    /// The governor, with its built-in defaults.
+    Unconfigured,
+    /// The SDK's adaptive retry mode.
+    Adaptive,
+    /// The SDK's standard retry mode.
+    Standard,
+    /// The SDK's standard retry mode; no listing is queued again.
+    StandardAlone,
+}
+
+impl Contender {
+    /// All of them, in the order in which they run.
+    pub const ALL: [Contender; 5] = [
+        Contender::Governed,
+        Contender::Unconfigured,
+        Contender::Adaptive,
+        Contender::Standard,
+        Contender::StandardAlone,
+    ];
+
+    /// Whether a governor governs.
+    pub fn governed(self) -> bool {
+        matches!(self, Contender::Governed | Contender::Unconfigured)
+    }
+
+    /// The name on the command line and in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Contender::Governed => "governed",
+            Contender::Unconfigured => "unconfigured",
+            Contender::Adaptive => "adaptive",
+            Contender::Standard => "standard",
+            Contender::StandardAlone => "standard-alone",
+        }
+    }
+
+    /// The SDK's configuration, with nothing learned in it. `config` is the configured governor's.
+    pub(super) fn mode(self, config: &Config, seed: u64) -> Mode {
+        let governed = |config| Mode::Governed(Governor::builder().config(config).seed(seed).build());
+        match self {
+            Contender::Governed => governed(config.clone()),
+            Contender::Unconfigured => governed(Config::default()),
+            Contender::Adaptive => Mode::Plain(Plain::Adaptive.retry()),
+            Contender::Standard | Contender::StandardAlone => Mode::Plain(Plain::Standard.retry()),
+        }
+    }
+
+    /// The job as this contender does it.
+    pub(super) fn adapt(self, mut job: inventory::Args) -> inventory::Args {
+        if self == Contender::StandardAlone {
+            job.effort.max_requeues = 0;
+        }
+        job
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Contender::Governed => "governed, limits configured",
+            Contender::Unconfigured => "governed, unconfigured (no limit known)",
+            Contender::Adaptive => "SDK adaptive",
+            Contender::Standard => "SDK standard",
+            Contender::StandardAlone => "SDK standard alone (no requeues)",
+        })
+    }
+}
+
+/// Which services the job is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Load {
+    /// STS, CloudWatch Logs, SSM and Secrets Manager.
+    Base,
+    /// The same and EC2.
+    #[cfg(feature = "ec2")]
+    Ec2,
+}
+
+impl Load {
+    /// All that were compiled in, in the order in which they run.
+    pub fn all() -> &'static [Load] {
+        Load::value_variants()
+    }
+
+    /// The job over these services.
+    pub(super) fn adapt(self, mut job: inventory::Args) -> inventory::Args {
+        match self {
+            Load::Base => job.services.retain(|service| service.name() != "ec2"),
+            #[cfg(feature = "ec2")]
+            Load::Ec2 => {}
+        }
+        job
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Load::Base => "four services",
+            #[cfg(feature = "ec2")]
+            Load::Ec2 => "with EC2",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! What the programs share: events, complaints, Ctrl-C.
+
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::inventory::{Log, UNUSABLE};
+
+/// What events are told unless `RUST_LOG` says otherwise.
+const EVENTS: &str = "warn,cloud_governor=debug,inventory=info,compare=info";
+
+/// One program: its name, and the form that whoever reads standard error expects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    name: &'static str,
+    log: Log,
+}
+
+impl Program {
+    /// Begins to write events to standard error, if they are wanted.
+    pub(crate) fn start(name: &'static str, log: Log) -> Self {
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(EVENTS));
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(io::stderr().is_terminal())
+            .with_writer(io::stderr);
+        // An error means that a subscriber is set already, which then has the events.
+        let _ = match log {
+            Log::Off => Ok(()),
+            Log::Text => subscriber.try_init(),
+            Log::Json => subscriber.json().flatten_event(true).try_init(),
+        };
+        Program { name, log }
+    }
+
+    /// Ends over a command line or a configuration that is of no use.
+    pub(crate) fn unusable(self, error: &dyn Error) -> ExitCode {
+        self.complain(error);
+        ExitCode::from(UNUSABLE)
+    }
+
+    /// Ends over whatever else went wrong.
+    pub(crate) fn failed(self, error: &dyn Error) -> ExitCode {
+        self.complain(error);
+        ExitCode::FAILURE
+    }
+
+    /// Writes the result to standard output and ends with this code.
+    pub(crate) fn finish(self, code: u8, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> ExitCode {
+        let mut out = io::stdout().lock();
+        match write(&mut out).and_then(|()| out.flush()) {
+            Ok(()) => ExitCode::from(code),
+            // Whoever reads the output went away: what they saw is what there is.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(code),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn complain(self, error: &dyn Error) {
+        let Program { name, log } = self;
+        if log == Log::Json {
+            tracing::error!(target: "cloud_governor_examples", program = name, reason = %error, "failed");
+        } else {
+            // Where standard error is closed there is nobody to tell.
+            let _ = writeln!(io::stderr(), "{name}: {error}");
+        }
+    }
+}
+
+/// Ready at Ctrl-C; never, where that cannot be listened for.
+pub(crate) async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
