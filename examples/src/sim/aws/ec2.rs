@@ -9,14 +9,15 @@ use super::wire::{Error, Wire};
 use super::{Operation, Place, query};
 use crate::sim::Answer;
 
+mod document;
 mod request;
 mod shapes;
 
+pub(super) use document::error;
 pub(super) use request::asks_for_everything;
-pub(super) use shapes::error;
 
+use document::Document;
 use request::Request;
-use shapes::Document;
 
 /// The API's version, which every request names.
 const VERSION: &str = "2016-11-15";

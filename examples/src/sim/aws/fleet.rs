@@ -7,8 +7,10 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 
 mod ec2;
+mod size;
 
 pub use ec2::{Ec2Estate, Ec2Size, Instance, Vpc};
+pub use size::{FleetError, FleetSize};
 
 /// The regions a fleet can spread over, in the order they are taken.
 pub const REGIONS: [&str; 12] = [
@@ -28,60 +30,6 @@ pub const REGIONS: [&str; 12] = [
 
 /// Parts the draws for EC2 from the others, which come from the seed itself: neither moves when the other changes.
 const EC2_STREAM: u64 = 0x6563_325f_666c_6565;
-
-/// The most accounts of one fleet.
-const MAX_ACCOUNTS: usize = 10_000;
-/// The most resources of one kind in one place.
-const MAX_RESOURCES: u32 = 1_000_000;
-
-/// How large a fleet is. Each range is drawn from anew for every account and region.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FleetSize {
-    /// Accounts, 1 to 10,000.
-    pub accounts: usize,
-    /// Regions of each account, 1 to 12.
-    pub regions: usize,
-    /// Log groups per region.
-    pub log_groups: RangeInclusive<u32>,
-    /// Log streams per log group.
-    pub log_streams: RangeInclusive<u32>,
-    /// Parameters per region.
-    pub parameters: RangeInclusive<u32>,
-    /// Secrets per region.
-    pub secrets: RangeInclusive<u32>,
-    /// What is in EC2.
-    pub ec2: Ec2Size,
-}
-
-impl Default for FleetSize {
-    /// Three accounts of two regions, each with some dozens of resources.
-    fn default() -> Self {
-        FleetSize {
-            accounts: 3,
-            regions: 2,
-            log_groups: 20..=80,
-            log_streams: 0..=60,
-            parameters: 20..=120,
-            secrets: 10..=60,
-            ec2: Ec2Size::default(),
-        }
-    }
-}
-
-/// A size that no fleet can have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FleetError {
-    /// None, or more than 10,000.
-    #[error("accounts: {0} is not from 1 to {MAX_ACCOUNTS}")]
-    Accounts(usize),
-    /// None, or more than there are names for.
-    #[error("regions: {0} is not from 1 to {max}", max = REGIONS.len())]
-    Regions(usize),
-    /// A range that is empty or goes beyond a million.
-    #[error("{0}: {1:?} is empty or goes beyond {MAX_RESOURCES}")]
-    Resources(&'static str, RangeInclusive<u32>),
-}
 
 /// A log group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,29 +213,6 @@ impl Fleet {
             totals.volumes += estate.ec2.volumes.len() as u64;
         }
         totals
-    }
-}
-
-impl FleetSize {
-    fn validate(&self) -> Result<(), FleetError> {
-        if !(1..=MAX_ACCOUNTS).contains(&self.accounts) {
-            return Err(FleetError::Accounts(self.accounts));
-        }
-        if !(1..=REGIONS.len()).contains(&self.regions) {
-            return Err(FleetError::Regions(self.regions));
-        }
-        let ranges = [
-            ("log_groups", &self.log_groups),
-            ("log_streams", &self.log_streams),
-            ("parameters", &self.parameters),
-            ("secrets", &self.secrets),
-        ];
-        for (name, range) in ranges.into_iter().chain(self.ec2.ranges()) {
-            if range.is_empty() || *range.end() > MAX_RESOURCES {
-                return Err(FleetError::Resources(name, range.clone()));
-            }
-        }
-        Ok(())
     }
 }
 
