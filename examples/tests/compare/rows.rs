@@ -94,3 +94,19 @@ async fn a_run_that_is_stopped_has_no_row() {
     assert_eq!(comparison.exit_code, INTERRUPTED);
     assert_eq!((comparison.markdown().as_str(), comparison.to_string().as_str()), ("", "stopped before the end\n"));
 }
+
+#[cfg(feature = "ec2")]
+#[tokio::test]
+async fn one_program_runs_the_same_job_with_and_without_ec2() {
+    let size = "vpcs=3,subnets=2,security_groups=1,instances=5,volumes=6";
+    let line = SMALL.replace("--job base", "--job base,ec2 --mode governed,standard");
+    let comparison = compare(&format!("{line},{size}")).await;
+    let listed: Vec<_> = comparison.rows.iter().map(|row| row.listed).collect();
+    let ec2 = 2 * (3 + 3 * 2 + 3 + 5 + 6);
+    assert_eq!(listed, [listed[0], listed[0], listed[0] + ec2, listed[0] + ec2], "{comparison}");
+    for row in &comparison.rows {
+        let asked = row.actions.keys().filter(|action| action.starts_with("ec2.")).count();
+        assert_eq!(asked, if row.listed == listed[0] { 0 } else { 5 }, "{comparison}");
+        assert_eq!(row.lost, 0, "{comparison}");
+    }
+}
