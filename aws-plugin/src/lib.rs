@@ -49,8 +49,10 @@ mod interceptor;
 mod names;
 mod observer;
 mod operation;
+mod read_ahead;
 mod registry;
 mod replay;
+mod report;
 #[cfg(feature = "roles")]
 mod roles;
 mod sniff;

@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::identity::Identity;
-use cloud_governor::{Attempt, Call, Classification, Facts, Governor, Outcome, Scope, Transport, Verdict};
+use cloud_governor::{
+    Attempt, BreakerState, Call, Classification, Facts, Governor, Outcome, RetryPolicy, Scope, Transport, Verdict,
+};
 
 use crate::registry::REGISTRY;
 use crate::replay::Answer;
@@ -45,6 +47,8 @@ struct State {
     loose: bool,
     /// The body of the success did not come whole.
     cut_short: bool,
+    /// The body of the success is being read.
+    reading: bool,
     /// The caller's operation is over; a body may still be read.
     over: bool,
 }
@@ -102,6 +106,7 @@ impl Operation {
             skew_mended: false,
             loose: false,
             cut_short: false,
+            reading: false,
             over: false,
         };
         Arc::new(Operation { key, scope, governor, observed, state: Mutex::new(state) })
@@ -269,16 +274,22 @@ impl Operation {
         Some(verdict)
     }
 
-    /// A head of success came: the outcome stays open. The slot goes back now if only the body's end would tell that the
-    /// operation is over: the caller may read that at leisure.
-    pub(crate) fn answered(&self, gated: bool) {
+    /// A head of success came: the outcome stays open, if there is a body to be read. The slot goes back now if only the
+    /// body's end would tell that the operation is over: the caller may read that at leisure.
+    pub(crate) fn answered(&self, gated: bool, reading: bool) {
         let mut state = self.lock();
+        state.reading = reading;
         if let Phase::Sent(attempt) = std::mem::replace(&mut state.phase, Phase::Waiting) {
             if let Some(attempt) = attempt.as_ref().filter(|_| !gated) {
                 attempt.release_slot();
             }
             state.phase = Phase::Answered(attempt);
         }
+    }
+
+    /// The SDK is done with the operation but for the body, which the caller reads.
+    pub(crate) fn is_the_callers(&self) {
+        self.lock().over = true;
     }
 
     /// The answer was a success after all.
@@ -290,13 +301,34 @@ impl Operation {
         }
     }
 
-    /// The body of a success did not come whole. A stream that the caller reads comes after the operation, which was a
-    /// success then.
+    /// The body of a success came whole.
+    pub(crate) fn was_read(&self, gated: bool) {
+        self.lock().reading = false;
+        // The SDK may find that it does not parse, and come again.
+        if !gated || self.is_over() {
+            self.succeeded();
+        }
+    }
+
+    /// The body of a success was left before its end.
+    pub(crate) fn was_left(&self) {
+        self.lock().reading = false;
+        if self.is_over() {
+            self.succeeded();
+        }
+    }
+
+    /// The body of a success did not come whole. If the caller was reading it, the call ends with that failure: nothing
+    /// makes the SDK come again.
     pub(crate) fn cut_short(&self, answer: Answer) {
         let mut state = self.lock();
-        if !state.over && matches!(state.phase, Phase::Answered(_)) {
+        state.reading = false;
+        if matches!(state.phase, Phase::Answered(_)) {
             state.answer = Some(answer);
             state.cut_short = true;
+        }
+        if state.over {
+            self.finish(&mut state);
         }
     }
 
@@ -328,6 +360,8 @@ impl Operation {
     pub(crate) fn settle(&self, outcome: Outcome, sent: bool) -> Option<Verdict> {
         let mut state = self.lock();
         let attempt = match &state.phase {
+            // The caller reads the rest.
+            Phase::Answered(_) if state.reading && outcome == Outcome::Success => return None,
             Phase::Ready(Some(attempt)) if sent => attempt,
             Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)) | Phase::Unnamed(attempt) => attempt,
             Phase::Settled(verdict) => return Some(*verdict),
@@ -352,6 +386,14 @@ impl Operation {
                 attempt.release_slot();
                 true
             }
+            Phase::Answered(Some(attempt)) if state.reading => {
+                // A stream: the caller reads on, with no slot. A probe has its answer: the service is there.
+                attempt.release_slot();
+                if !self.is_probed() {
+                    return;
+                }
+                false
+            }
             Phase::Stopping { replayed: false } => state.loose || self.scope.service() == "s3",
             Phase::Settled(Verdict::Retry { .. }) => state.loose,
             _ => false,
@@ -366,11 +408,18 @@ impl Operation {
         self.finish(&mut state);
     }
 
+    /// Whether the leaf's circuit is half-open: what is under way is its probe then.
+    fn is_probed(&self) -> bool {
+        self.governor.inspect(&self.scope).is_some_and(|leaf| leaf.breaker == BreakerState::HalfOpen)
+    }
+
     /// Lets go of everything: an open success is one, unless its body broke; a retry that never came was given up; the
     /// rest was cancelled.
     fn finish(&self, state: &mut State) {
         let verdict = match std::mem::replace(&mut state.phase, Phase::Stopping { replayed: true }) {
             Phase::Answered(Some(attempt)) if state.cut_short => {
+                // Nobody comes again.
+                state.call = state.call.take().map(|call| call.policy(RetryPolicy::none()));
                 attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)))
             }
             Phase::Answered(Some(attempt)) => attempt.finish(Outcome::Success),

@@ -5,12 +5,15 @@
 //! Answers name their error in a header or in a small body of JSON, XML or CBOR.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::http::Headers;
 use cloud_governor::Facts;
+use minicbor::data::Type;
 use quick_xml::Reader;
 use quick_xml::events::Event;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::names::service_name;
 
@@ -35,6 +38,8 @@ pub(crate) struct Seen {
     pub(crate) signing_region: Option<String>,
     /// Whether there is a body to send.
     pub(crate) has_body: bool,
+    /// Whether the answer's body is a stream that the caller reads when the operation is over.
+    pub(crate) is_download: bool,
     /// Whether an error may come with status 200.
     pub(crate) may_fail_with_200: bool,
 }
@@ -45,11 +50,14 @@ impl Seen {
         let (attempt, max_attempts) = attempts(headers.get("amz-sdk-request").unwrap_or_default());
         let service = service(headers);
         let operation = operation(request);
+        let is_s3 = service.as_deref() == Some("s3");
+        let is_download = is_s3 && s3_streams_its_answer(request);
         Seen {
             invocation_id: headers.get("amz-sdk-invocation-id").map(str::to_owned),
             attempt,
             max_attempts,
-            may_fail_with_200: service.as_deref() == Some("s3") && s3_may_fail_with_200(request),
+            is_download,
+            may_fail_with_200: is_s3 && !is_download,
             service,
             operation,
             signed: headers.contains_key("authorization"),
@@ -84,6 +92,8 @@ fn operation(request: &HttpRequest) -> Option<String> {
         Some(operation).filter(|_| request.headers().contains_key("smithy-protocol"))
     };
     let by_form = || {
+        // Anything else that is uploaded may be long, and is nobody's business.
+        request.headers().get("content-type").filter(|kind| kind.starts_with("application/x-www-form-urlencoded"))?;
         let form = std::str::from_utf8(request.body().bytes()?).ok()?;
         form.split('&').find_map(|field| field.strip_prefix("Action="))
     };
@@ -101,12 +111,14 @@ fn signing_region(authorization: &str) -> Option<String> {
     parts.next().is_some().then(|| region.to_owned())
 }
 
-/// S3's CopyObject, UploadPartCopy and CompleteMultipartUpload send their head before they are done ("Copy requests can
-/// return an error with 200 OK", Amazon S3 API Reference, CopyObject).
-fn s3_may_fail_with_200(request: &HttpRequest) -> bool {
+/// The S3 operations whose answer is content of the caller's: GetObject, GetObjectAnnotation, GetObjectTorrent and
+/// SelectObjectContent. Of all others the SDK takes a body that is an `Error` for one, whatever the status: S3 sends the head
+/// of some before they are done ("Copy requests can return an error with 200 OK", Amazon S3 API Reference, CopyObject).
+fn s3_streams_its_answer(request: &HttpRequest) -> bool {
     let query = request.uri().split_once('?').map_or("", |(_, query)| query);
-    let completes = request.method() == "POST" && query.split('&').any(|field| field.starts_with("uploadId="));
-    completes || request.headers().contains_key("x-amz-copy-source")
+    query.split('&').any(|field| {
+        matches!(field, "x-id=GetObject" | "x-id=GetObjectAnnotation" | "torrent" | "torrent=" | "select-type=2")
+    })
 }
 
 fn path(uri: &str) -> &str {
@@ -129,8 +141,9 @@ impl Named {
     /// From an answer's head and the first part of its body.
     pub(crate) fn of(headers: &Headers, body: &[u8]) -> Self {
         // The query-compatible code comes first: it is the one that the typed error carries too.
-        let by_head = headers.get("x-amzn-query-error").or_else(|| headers.get("x-amzn-errortype"));
-        let mut named = in_body(headers, body);
+        let by_query = headers.get("x-amzn-query-error").filter(|error| error.find(';').is_some_and(|at| at > 0));
+        let by_head = by_query.or_else(|| headers.get("x-amzn-errortype").filter(|code| !code.is_empty()));
+        let mut named = in_body(body);
         if let Some(code) = by_head {
             named.code = Some(code.to_owned());
         }
@@ -156,8 +169,9 @@ impl Named {
     }
 }
 
-fn in_body(headers: &Headers, body: &[u8]) -> Named {
-    if headers.get("content-type").is_some_and(|kind| kind.starts_with("application/cbor")) {
+/// By the first byte: an error of any protocol is one object, one element or one map.
+fn in_body(body: &[u8]) -> Named {
+    if body.first().is_some_and(|byte| byte >> 5 == CBOR_MAP) {
         return in_cbor(body);
     }
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
@@ -167,10 +181,56 @@ fn in_body(headers: &Headers, body: &[u8]) -> Named {
     }
 }
 
+/// The major type of a map (RFC 8949, section 3.1).
+const CBOR_MAP: u8 = 5;
+
 fn in_json(body: &[u8]) -> Named {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::from_slice(body) else { return Named::default() };
-    let text = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)?.as_str()).map(str::to_owned);
-    Named { code: text(&["__type", "code", "Code"]), message: text(&["message", "Message", "errorMessage"]) }
+    let mut fields = JsonFields::default();
+    // A body cut off, or malformed, names what was read before it went wrong.
+    let _cut_short = (&mut fields).deserialize(&mut serde_json::Deserializer::from_slice(body));
+    Named { code: fields.code.or(fields.kind), message: fields.message }
+}
+
+/// The fields of an error, gathered as they come: of a long body only the start may be here.
+#[derive(Default)]
+struct JsonFields {
+    code: Option<String>,
+    kind: Option<String>,
+    message: Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut JsonFields {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut JsonFields {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an error")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            let field = match &*name {
+                "code" | "Code" => &mut self.code,
+                "__type" => &mut self.kind,
+                "message" | "Message" | "errorMessage" => &mut self.message,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if let serde_json::Value::String(text) = map.next_value()? {
+                *field = Some(text);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The first `Code` and the first `Message`, wherever they stand: S3, EC2 and the query protocol nest them differently.
@@ -198,7 +258,7 @@ fn in_xml(body: &[u8]) -> Named {
 /// rpc-v2-cbor: a map that holds the text `__type`.
 fn in_cbor(body: &[u8]) -> Named {
     let mut named = Named::default();
-    // A body cut off, or no map at all, names what was read before it went wrong.
+    // A body cut off names what was read before it went wrong.
     let _cut_short = read_cbor(body, &mut named);
     named
 }
@@ -207,21 +267,67 @@ fn read_cbor(body: &[u8], named: &mut Named) -> Result<(), minicbor::decode::Err
     let mut decoder = minicbor::Decoder::new(body);
     let entries = decoder.map()?;
     for _ in 0..entries.unwrap_or(u64::MAX) {
-        if entries.is_none() && decoder.datatype()? == minicbor::data::Type::Break {
+        if entries.is_none() && decoder.datatype()? == Type::Break {
             break;
         }
-        let field = match decoder.str()? {
+        let name = cbor_text(&mut decoder)?;
+        let field = match &*name {
             "__type" => &mut named.code,
-            "message" | "Message" => &mut named.message,
+            "message" | "Message" | "errorMessage" => &mut named.message,
             _ => {
                 decoder.skip()?;
                 continue;
             }
         };
-        *field = Some(decoder.str()?.to_owned());
+        match decoder.datatype()? {
+            Type::String | Type::StringIndef => *field = Some(cbor_text(&mut decoder)?),
+            _ => decoder.skip()?,
+        }
     }
     Ok(())
 }
+
+/// A text, in one piece or in several.
+fn cbor_text(decoder: &mut minicbor::Decoder<'_>) -> Result<String, minicbor::decode::Error> {
+    decoder.str_iter()?.collect()
+}
+
+/// What an answer's body is, by its outermost element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// An `Error`.
+    Error,
+    /// Anything else.
+    Other,
+    /// Too little of it is here to say.
+    Unknown,
+}
+
+/// What the body is that begins like this.
+pub(crate) fn root(start: &[u8]) -> Root {
+    match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => return Root::Unknown,
+        Some(b'<') => {}
+        Some(_) => return Root::Other,
+    }
+    // The outermost element comes early, behind a declaration at most.
+    let text = String::from_utf8_lossy(start.get(..LONGEST_PROLOGUE).unwrap_or(start));
+    let mut reader = Reader::from_str(&text);
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(element) | Event::Empty(element)) if element.local_name().as_ref() == "Error" => {
+                return Root::Error;
+            }
+            Ok(Event::Start(_) | Event::Empty(_)) => return Root::Other,
+            Ok(Event::Eof) | Err(_) if start.len() >= LONGEST_PROLOGUE => return Root::Other,
+            Ok(Event::Eof) | Err(_) => return Root::Unknown,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// How far into a body its outermost element is looked for, in bytes.
+const LONGEST_PROLOGUE: usize = 1024;
 
 #[cfg(test)]
 mod tests;

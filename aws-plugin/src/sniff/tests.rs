@@ -3,7 +3,7 @@ use aws_smithy_runtime_api::http::Headers;
 use aws_smithy_types::body::SdkBody;
 use proptest::prelude::*;
 
-use super::{Named, Seen};
+use super::{Named, Root, Seen, root};
 
 const AGENT: &str = "aws-sdk-rust/1.4 ua/2.1 api/cloudwatchlogs/1.162.0 os/linux lang/rust/1.94";
 
@@ -50,6 +50,7 @@ fn a_query_request_names_its_operation_in_the_form_and_its_region_in_the_signatu
         "https://sts.amazonaws.com/",
         &[
             ("user-agent", "aws-sdk-rust/1.4 api/sts/1.1"),
+            ("content-type", "application/x-www-form-urlencoded"),
             (
                 "authorization",
                 "AWS4-HMAC-SHA256 Credential=AKIA/20261130/eu-west-1/sts/aws4_request, SignedHeaders=host, Signature=00",
@@ -81,16 +82,38 @@ fn instance_metadata_is_no_service() {
 }
 
 #[test]
-fn only_s3s_three_slow_operations_may_fail_with_200() {
+fn any_answer_of_s3_may_be_an_error_unless_it_is_content() {
     let agent = ("user-agent", "api/s3/1");
-    let copy = request("https://b.s3.amazonaws.com/k", &[agent, ("x-amz-copy-source", "b/o")], "");
-    assert!(Seen::of(&copy).may_fail_with_200);
-    let mut complete = request("https://b.s3.amazonaws.com/k?x-id=C&uploadId=1", &[agent], "<a/>");
-    complete.set_method("POST").expect("a sound method");
-    assert!(Seen::of(&complete).may_fail_with_200);
-    let mut part = request("https://b.s3.amazonaws.com/k?partNumber=1&uploadId=1", &[agent], "x");
-    part.set_method("PUT").expect("a sound method");
-    assert!(!Seen::of(&part).may_fail_with_200);
+    let copy = Seen::of(&request("https://b.s3.amazonaws.com/k", &[agent, ("x-amz-copy-source", "b/o")], ""));
+    let list = Seen::of(&request("https://b.s3.amazonaws.com/?list-type=2", &[agent], ""));
+    assert!(copy.may_fail_with_200 && list.may_fail_with_200 && !list.is_download);
+    for query in ["versionId=7&x-id=GetObject", "x-id=GetObjectAnnotation", "torrent", "select&select-type=2"] {
+        let seen = Seen::of(&request(&format!("https://b.s3.amazonaws.com/k?{query}"), &[agent], ""));
+        assert!(seen.is_download && !seen.may_fail_with_200, "{query}");
+    }
+    let other = Seen::of(&request("https://x.amazonaws.com/?x-id=GetObject", &[("user-agent", "api/ssm/1")], ""));
+    assert!(!other.is_download && !other.may_fail_with_200);
+}
+
+#[test]
+fn content_that_is_no_form_names_no_operation() {
+    let seen = |kind| Seen::of(&request("https://b.s3.amazonaws.com/k", &[("content-type", kind)], "Action=Secret"));
+    assert_eq!(seen("text/plain").operation, None);
+    assert_eq!(seen("application/x-www-form-urlencoded; charset=utf-8").operation.as_deref(), Some("Secret"));
+}
+
+#[test]
+fn the_outermost_element_is_known_as_soon_as_it_is_there() {
+    let error = "<?xml version=\"1.0\"?>\n  <Error xmlns=\"x\"><Code>SlowDown</Code></Error>";
+    let at = error.find("\"x\">").expect("its end") + 4;
+    for end in 0..error.len() {
+        let expected = if end < at { Root::Unknown } else { Root::Error };
+        assert_eq!(root(error[..end].as_bytes()), expected, "{}", &error[..end]);
+    }
+    assert_eq!(root(b"<ListBucketResult><Error/>"), Root::Other);
+    assert_eq!(root(b" {\"a\": 1}"), Root::Other);
+    assert_eq!(root(&[&b"<!--"[..], &[b'-'; 4096]].concat()), Root::Other);
+    assert_eq!(root(b"<Error/>"), Root::Error);
 }
 
 fn named(code: &str, message: &str) -> Named {
@@ -146,6 +169,40 @@ fn a_cbor_error_names_its_type_in_both_kinds_of_map() {
         .and_then(|e| e.str("message")?.str("m")?.str("__type")?.str("com.amazonaws.cw#ThrottlingException")?.end());
     assert!(written.is_ok());
     assert_eq!(Named::of(&kind, &open), expected);
+}
+
+#[test]
+fn a_cbor_error_may_come_in_pieces_and_with_fields_of_other_kinds() {
+    let mut body = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut body);
+    let written = encoder
+        .map(4)
+        .and_then(|e| e.str("message")?.null()?.str("a")?.begin_map()?.str("b")?.bytes(b"c")?.end())
+        .and_then(|e| e.begin_str()?.str("__")?.str("type")?.end()?.begin_str()?.str("Slow")?.str("Down")?.end())
+        .and_then(|e| e.str("Message")?.str("m"));
+    assert!(written.is_ok());
+    // Whatever the head says of it.
+    assert_eq!(Named::of(&headers(&[]), &body), named("SlowDown", "m"));
+}
+
+#[test]
+fn a_json_error_cut_off_names_what_was_read_of_it() {
+    let body =
+        br#"{"__type":"a.b#TransactionCanceledException","Message":"m","CancellationReasons":[{"Code":"None"},{"Co"#;
+    let found = Named::of(&headers(&[]), body);
+    assert_eq!((found.bare_code(), found.message.as_deref()), (Some("TransactionCanceledException"), Some("m")));
+}
+
+#[test]
+fn a_json_error_with_two_codes_has_the_one_that_the_sdk_takes() {
+    assert_eq!(Named::of(&headers(&[]), br#"{"__type":"A","code":"B","Message":{"a":1}}"#).bare_code(), Some("B"));
+    assert_eq!(Named::of(&headers(&[]), br#"{"__type":"A","code":7}"#).bare_code(), Some("A"));
+}
+
+#[test]
+fn a_header_that_names_nothing_hides_no_code() {
+    let head = headers(&[("x-amzn-query-error", ";Sender"), ("x-amzn-errortype", "")]);
+    assert_eq!(Named::of(&head, br#"{"__type":"Y"}"#).bare_code(), Some("Y"));
 }
 
 #[test]
