@@ -84,15 +84,14 @@ impl Watch {
     }
 
     fn saw(&mut self, data: &[u8]) {
-        let Some(start) = &mut self.suspect else { return };
-        // White space keeps the connection alive while S3 works.
-        let is_full = start.len() >= KEPT_BODY;
-        if is_full || data.iter().all(u8::is_ascii_whitespace) {
+        let Some(start) = self.suspect.as_mut().filter(|start| start.len() < KEPT_BODY) else { return };
+        let is_known = root(start) == Root::Error;
+        // White space ahead of it keeps the connection alive while S3 works.
+        if !is_known && data.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        let was_error = root(start) == Root::Error;
         start.extend_from_slice(data);
-        if !was_error && root(start) == Root::Other {
+        if !is_known && root(start) == Root::Other {
             self.suspect = None;
         }
     }

@@ -56,21 +56,30 @@ impl Report {
 
     /// No answer came. The SDK gets the returned error.
     pub(crate) fn no_answer(&self, error: KeptError) -> ConnectorError {
-        let mut facts = Facts::from_error(error.error());
-        if error.is_timeout() {
-            facts = facts.transport(Transport::Timeout);
-        }
-        let mut classification = self.operation.classify(facts);
-        if classification.class == Class::Fatal && (error.is_io() || error.other_kind().is_some()) {
-            // The connector says more than the error's text: it broke on the way.
-            classification = self.operation.classify(Facts::new().transport(Transport::Io));
-        }
+        let classification = self.classify(&error);
         let verdict = self.operation.failed(Some(classification.clone()), None, Answer::Error(error.clone()));
         self.keep(verdict, true);
         match self.is_retried(verdict) {
             true => error.deliver_retryable(kind(&classification)),
             false => error.deliver(),
         }
+    }
+
+    fn classify(&self, error: &KeptError) -> Classification {
+        if error.is_user() {
+            // The request was wrong, or what the caller uploads broke, with an error of any kind.
+            return Classification::fatal();
+        }
+        let mut facts = Facts::from_error(error.error());
+        if error.is_timeout() {
+            facts = facts.transport(Transport::Timeout);
+        }
+        let found = self.operation.classify(facts);
+        if found.class == Class::Fatal && (error.is_io() || error.other_kind().is_some()) {
+            // The connector says more than the error's text: it broke on the way.
+            return self.operation.classify(Facts::new().transport(Transport::Io));
+        }
+        found
     }
 
     fn is_retried(&self, verdict: Option<Verdict>) -> bool {

@@ -22,7 +22,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 #[path = "common/replies.rs"]
-mod replies;
+pub(crate) mod replies;
 
 pub(crate) use replies::Reply;
 use replies::deliver;

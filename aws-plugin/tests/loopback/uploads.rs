@@ -1,14 +1,17 @@
 //! Uploads over the wire, as a server sees them.
 
 use std::io::Write;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::ChecksumAlgorithm;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
+use http_body::{Body, Frame};
 use http_body_util::Full;
 
 use crate::aws_chunked::unchunked;
@@ -74,5 +77,34 @@ async fn an_upload_that_is_turned_away_early_is_made_again_if_it_can_be() {
         let totals = governor.summary().totals;
         assert_eq!((count.load(Ordering::SeqCst), totals.calls), (attempts, attempts as u64));
         assert_eq!((totals.throttled + totals.transient_errors, totals.gave_up), (totals.calls, 1));
+    }
+}
+
+/// A source that breaks with the error of a connection is no connection to the service that broke.
+#[tokio::test]
+async fn an_upload_whose_source_breaks_is_no_failure_of_the_service() {
+    let address = serve_requests(|_, _| (200, String::new())).await;
+    let governor = governor(2);
+    let put = s3(&address, &governor).put_object().bucket("b").key("k").content_length(100);
+    let body = SdkBody::retryable(|| SdkBody::from_body_1_x(BrokenSource { sent: false }));
+    let error = put.body(body.into()).send().await.expect_err("no content");
+    assert!(matches!(&error, SdkError::DispatchFailure(failure) if failure.is_user()), "{error:?}");
+    let totals = governor.summary().totals;
+    assert_eq!((totals.calls, totals.transient_errors, totals.gave_up), (1, 0, 0));
+}
+
+struct BrokenSource {
+    sent: bool,
+}
+
+impl Body for BrokenSource {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        Poll::Ready(Some(match std::mem::replace(&mut self.sent, true) {
+            false => Ok(Frame::data("half".into())),
+            true => Err(std::io::ErrorKind::ConnectionReset.into()),
+        }))
     }
 }

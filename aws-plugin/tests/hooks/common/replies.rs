@@ -143,7 +143,7 @@ fn reply_now(reply: Reply, extra: Vec<(&'static str, String)>) -> Result<HttpRes
 }
 
 /// A body whose parts come one by one.
-struct Parts {
+pub(crate) struct Parts {
     parts: std::vec::IntoIter<Part>,
     wait: Option<Waiting>,
 }
@@ -151,7 +151,7 @@ struct Parts {
 type Waiting = Mutex<(Pin<Box<tokio::time::Sleep>>, Option<Result<Bytes, &'static str>>)>;
 
 impl Parts {
-    fn new(parts: Vec<Part>) -> Self {
+    pub(crate) fn new(parts: Vec<Part>) -> Self {
         Parts { parts: parts.into_iter(), wait: None }
     }
 }

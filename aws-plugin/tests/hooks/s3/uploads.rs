@@ -1,14 +1,18 @@
 //! Uploads: what can be sent again, and what goes over the wire then.
 
-use aws_sdk_s3::error::ProvideErrorMetadata;
+use std::time::Duration;
+
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::ChecksumAlgorithm;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
+use cloud_governor::BreakerState;
 use http_body_util::Full;
 
 use super::aws_chunked::unchunked;
-use crate::common::{Reply, Request, Server, governor, s3, seconds, totals};
+use crate::common::replies::Parts;
+use crate::common::{Reply, Request, Server, governor, leaf, s3, seconds, totals};
 
 /// A stream that can be read once.
 fn once(content: Bytes) -> ByteStream {
@@ -134,4 +138,20 @@ async fn an_upload_waits_for_its_turn_ahead_of_its_first_byte_and_is_not_taken_f
     let requests = server.requests();
     assert!(requests[1].at >= seconds(99), "{:?}", requests[1].at);
     assert_whole(&requests[1], &content());
+}
+
+/// What the caller uploads may come from anywhere: that it broke there says nothing about the service.
+#[tokio::test(start_paused = true)]
+async fn an_upload_whose_source_breaks_is_the_callers_own_failure() {
+    let server = Server::always(Reply::new(200, ""));
+    let governor = governor(|aws| aws.breaker_failures(1));
+    let parts = || vec![(Duration::ZERO, Ok("half".into())), (Duration::ZERO, Err("connection reset"))];
+    let body = SdkBody::retryable(move || SdkBody::from_body_1_x(Parts::new(parts())));
+    let put = s3(&server, &governor).put_object().bucket("b").key("k").content_length(8).body(body.into());
+    let error = put.send().await.expect_err("no content");
+    assert!(matches!(&error, SdkError::DispatchFailure(failure) if failure.is_user()), "{error:?}");
+    let totals = totals(&governor);
+    assert_eq!((totals.calls, totals.transient_errors, totals.gave_up), (1, 0, 0));
+    let leaf = leaf(&governor, "s3");
+    assert_eq!((leaf.slots_in_use, leaf.breaker), (0, BreakerState::Closed));
 }
