@@ -18,11 +18,11 @@ use bytes::{Bytes, BytesMut};
 use cloud_governor::Sleep;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::named::{Root, root};
 use crate::operation::Operation;
 use crate::registry::REGISTRY;
 use crate::replay::{Answer, KEPT_BODY, SharedError};
 use crate::report::{Held, Report};
-use crate::sniff::{Root, root};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 

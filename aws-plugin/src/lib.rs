@@ -12,9 +12,9 @@
 //!    (`identity`) that carries the operation's state.
 //! 3. `operation`: the state of one operation over its attempts, owned by its config bag (`handle`); `registry` finds it
 //!    by invocation id.
-//! 4. `observer`: the HTTP client sends what was admitted, within the attempt timeout (`timeouts`), looks into the
-//!    bodies of failures (`read_ahead`) for their codes (`sniff`), watches the bodies of successes (`body`), and reports
-//!    the outcome (`report`).
+//! 4. `observer`: the HTTP client tells whose a request is (`sniff`), sends what was admitted within the attempt timeout
+//!    (`timeouts`), looks into the bodies of failures (`read_ahead`) for their codes (`named`), watches the bodies of
+//!    successes (`body`), and reports the outcome (`report`).
 //! 5. To stop, the next attempt passes the gate unsent, and the observer gives the last answer again (`replay`): the
 //!    caller gets the service's own typed error.
 //! 6. `interceptor`, where a client has it: the typed result, and a stop without a replay.
@@ -63,6 +63,7 @@ mod hooks;
 mod identity;
 mod install;
 mod interceptor;
+mod named;
 mod names;
 mod observer;
 mod operation;

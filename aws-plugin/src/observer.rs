@@ -27,12 +27,13 @@ use cloud_governor::{Attempt, Call};
 use crate::body::{Deadline, Watch, watched};
 use crate::hooks::{Hooks, Replaced};
 use crate::interceptor::Steered;
+use crate::named::{Root, root};
 use crate::operation::{Next, Operation, Step};
 use crate::read_ahead::{ReadEnd, read_ahead, read_frames};
 use crate::registry::REGISTRY;
 use crate::replay::{KEPT_BODY, KeptError};
 use crate::report::Report;
-use crate::sniff::{Root, Seen, root};
+use crate::sniff::Seen;
 use crate::task_scope::CallOptions;
 use crate::timeouts::within;
 

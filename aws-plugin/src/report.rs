@@ -10,10 +10,10 @@ use aws_smithy_types::retry::ErrorKind;
 use bytes::Bytes;
 use cloud_governor::{Class, Classification, Facts, Transport, Verdict};
 
+use crate::named::Named;
 use crate::operation::Operation;
 use crate::registry::REGISTRY;
 use crate::replay::{Answer, KeptError};
-use crate::sniff::Named;
 
 /// Whom to report to, and what is known of the request.
 pub(crate) struct Report {

@@ -22,7 +22,9 @@ fn content() -> Vec<u8> {
 }
 
 /// What a request carried, if its lengths and its checksum are right.
-fn received(headers: &hyper::HeaderMap, body: &[u8]) -> Result<Vec<u8>, String> {
+type Received = Result<Vec<u8>, String>;
+
+fn received(headers: &hyper::HeaderMap, body: &[u8]) -> Received {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (content, trailers) = unchunked(body);
     let sum = aws_smithy_types::base64::encode(crc32fast::hash(&content).to_be_bytes());
@@ -37,7 +39,7 @@ fn received(headers: &hyper::HeaderMap, body: &[u8]) -> Result<Vec<u8>, String> 
 async fn a_file_is_sent_whole_each_time_with_its_checksum() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("upload");
     std::fs::File::create(&path).and_then(|mut file| file.write_all(&content())).expect("a file");
-    let seen: Arc<Mutex<Vec<Result<Vec<u8>, String>>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Received>>> = Arc::default();
     let requests = Arc::clone(&seen);
     let address = serve_requests(move |head, body| {
         let mut requests = requests.lock().expect("no panic before");
@@ -66,9 +68,10 @@ async fn a_file_is_sent_whole_each_time_with_its_checksum() {
 #[tokio::test]
 async fn an_upload_that_is_turned_away_early_is_made_again_if_it_can_be() {
     let answer = "HTTP/1.1 503 Slow Down\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    let once = || ByteStream::from_body_1_x(Full::new(Bytes::from(content())));
-    let again = || ByteStream::from(SdkBody::retryable(|| SdkBody::from_body_1_x(Full::new(Bytes::from(content())))));
-    for (body, attempts) in [(again(), 3), (once(), 1)] {
+    let content = Full::new(Bytes::from(content()));
+    let once = ByteStream::from_body_1_x(content.clone());
+    let again = ByteStream::from(SdkBody::retryable(move || SdkBody::from_body_1_x(content.clone())));
+    for (body, attempts) in [(again, 3), (once, 1)] {
         let (address, count) = serve_bytes(answer).await;
         let governor = governor(2);
         let put = s3(&address, &governor).put_object().bucket("b").key("k").content_length(3_000_000);
