@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_runtime::auth::sigv4::SCHEME_ID as SIGV4_SCHEME_ID;
-use aws_runtime::retries::classifiers::{THROTTLING_ERRORS, TRANSIENT_ERRORS};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::auth::AuthScheme;
 use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
@@ -23,21 +22,28 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
 use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::ErrorKind;
-use cloud_governor::{Attempt, Call, Class, Classification, Facts, Transport, Verdict};
+use cloud_governor::{Attempt, Call};
 
-use crate::body::{ReadEnd, Watch, read_ahead, read_frames, watched};
+use crate::body::{Deadline, Watch, watched};
 use crate::hooks::{Hooks, Replaced};
 use crate::interceptor::Steered;
+use crate::named::{Root, root};
 use crate::operation::{Next, Operation, Step};
+use crate::read_ahead::{ReadEnd, read_ahead, read_frames};
 use crate::registry::REGISTRY;
-use crate::replay::{Answer, KEPT_BODY, KeptError};
-use crate::sniff::{Named, Seen};
+use crate::replay::{KEPT_BODY, KeptError};
+use crate::report::Report;
+use crate::sniff::Seen;
 use crate::task_scope::CallOptions;
 use crate::timeouts::within;
 
 /// How long a request whose body is a stream waits here at a time. Clients protect themselves against stalled streams
 /// with a grace of 5 s by default (aws-smithy-runtime, `defaults.rs`).
 const LONGEST_UPLOAD_WAIT: Duration = Duration::from_secs(4);
+
+/// How long a failed answer's body is waited for, so that its code is known. It comes with its head as a rule. What is
+/// later, the SDK reads, which has its own protection against streams that stall; the head has to tell then.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
 /// How long any other signed request waits here at a time. Signatures are good for five minutes.
 const LONGEST_SIGNED_WAIT: Duration = Duration::from_secs(60);
@@ -229,82 +235,62 @@ impl Sender {
         let own = attempt.as_ref().and_then(|attempt| attempt.timeout());
         drop(attempt);
         let limit = [own, self.hooks.given.attempt_timeout].into_iter().flatten().min();
-        let deadline = limit.map(|limit| (limit, clock.sleep_until(clock.now() + limit)));
-        let steered = request.extension::<Steered>().is_some();
-        let comes_again = self.comes_again(&request);
+        let until = limit.map(|limit| (limit, clock.now() + limit));
+        let report = Report {
+            gated,
+            steered: request.extension::<Steered>().is_some(),
+            comes_again: self.comes_again(&request),
+            observe_only: self.hooks.given.observe_only,
+            has_id: self.seen.invocation_id.is_some(),
+            operation: Arc::clone(&operation),
+        };
         let exchange = async {
             let mut response = self.inner.call(request).await?;
-            if is_success(&response) && !self.seen.may_fail_with_200 {
+            if self.is_success(&response) {
                 return Ok((response, None));
             }
-            let read = read_ahead(response.take_body(), KEPT_BODY).await;
-            let start = read.start.clone();
-            let broken = matches!(read.end, ReadEnd::Broken(_));
-            *response.body_mut() = read.into_body();
-            Ok((response, (!broken || !start.is_empty()).then_some(start)))
+            let patience = clock.sleep_until(clock.now() + LONGEST_LOOK);
+            let read = read_ahead(response.take_body(), KEPT_BODY, patience).await;
+            Ok((response, Some(read)))
         };
-        let (response, body) = match within(&*clock, limit, exchange).await {
+        let (mut response, read) = match within(&*clock, limit, exchange).await {
             Some(Ok(answered)) => answered,
-            Some(Err(error)) => return self.no_answer(&operation, KeptError::new(error), gated, comes_again),
+            Some(Err(error)) => return Err(report.no_answer(KeptError::new(error))),
             None => {
                 let text = format!("no answer came within the attempt timeout of {:?}", limit.unwrap_or_default());
-                return self.no_answer(&operation, KeptError::timeout(text), gated, comes_again);
+                return Err(report.no_answer(KeptError::timeout(text)));
             }
         };
-        let headers = response.headers().clone();
-        let named = body.as_deref().map(|body| Named::of(&headers, body)).unwrap_or_default();
-        if is_success(&response) && named.code.is_none() {
-            operation.answered(gated);
-            if headers.get("content-type") == Some("application/vnd.amazon.eventstream") {
+        let deadline = until.map(|(limit, until)| Deadline::new(limit, clock.sleep_until(until), operation));
+        let Some(read) = read else {
+            report.operation.answered(gated, response.body().bytes().is_none());
+            if !gated && self.seen.is_download {
+                // No end of it will be heard of: the body is all that is to come.
+                report.operation.is_the_callers();
+            }
+            if response.headers().get("content-type") == Some("application/vnd.amazon.eventstream") {
                 // The stream keeps its operation alive for as long as it lasts.
-                operation.succeeded();
+                report.operation.succeeded();
             }
-            let deadline = deadline.filter(|_| gated);
-            let watch = Watch::new(operation, &response, gated, deadline);
-            return Ok(watched(response, watch));
-        }
-        let status = response.status();
-        let answer = Answer::Response { status, headers: headers.clone(), body: body.unwrap_or_default() };
-        let classification = operation.classify(named.facts(status.as_u16(), &headers));
-        // Without a code, and with a status that says nothing, the typed error may still know.
-        let unnamed = steered && gated && named.code.is_none() && classification.class == Class::Fatal;
-        let verdict = operation.failed((!unnamed).then(|| classification.clone()), named.bare_code(), answer);
-        let known = is_known(status.as_u16(), named.bare_code());
-        self.keep(&operation, verdict, known, gated);
-        let goes_on = matches!(verdict, Some(Verdict::Retry { .. })) && !self.hooks.given.observe_only;
-        if goes_on && comes_again && !known {
-            let error = Held { status: status.as_u16() };
-            return Err(ConnectorError::other(Box::new(error), Some(kind(&classification))));
-        }
-        Ok(response)
-    }
-
-    fn no_answer(&self, operation: &Arc<Operation>, error: KeptError, gated: bool, comes_again: bool) -> Answered {
-        let mut facts = Facts::from_error(error.error());
-        if error.is_timeout() {
-            facts = facts.transport(Transport::Timeout);
-        }
-        let mut classification = operation.classify(facts);
-        if classification.class == Class::Fatal && (error.is_io() || error.other_kind().is_some()) {
-            // The connector says more than the error's text: it broke on the way.
-            classification = operation.classify(Facts::new().transport(Transport::Io));
-        }
-        let verdict = operation.failed(Some(classification.clone()), None, Answer::Error(error.clone()));
-        self.keep(operation, verdict, true, gated);
-        match verdict {
-            Some(Verdict::Retry { .. }) if comes_again && !self.hooks.given.observe_only => {
-                Err(error.deliver_retryable(kind(&classification)))
+            let watch = Watch::new(report, &response, self.seen.may_fail_with_200);
+            return Ok(watched(response, watch, deadline.filter(|_| gated)));
+        };
+        let broken = matches!(read.end, ReadEnd::Broken(_));
+        let start = Some(read.start.clone()).filter(|start| !broken || !start.is_empty());
+        let is_whole = !matches!(read.end, ReadEnd::More(_));
+        match report.failed(response.status(), response.headers().clone(), start, is_whole) {
+            Some(held) => Err(held.into()),
+            None => {
+                *response.body_mut() = read.into_body(deadline);
+                Ok(response)
             }
-            _ => Err(error.deliver()),
         }
     }
 
-    /// Keeps an operation that nothing else keeps, if the SDK may come again.
-    fn keep(&self, operation: &Arc<Operation>, verdict: Option<Verdict>, known: bool, gated: bool) {
-        let may_come = known || matches!(verdict, Some(Verdict::Retry { .. }));
-        if !gated && may_come && self.seen.invocation_id.is_some() {
-            REGISTRY.park(Arc::clone(operation));
-        }
+    /// Whether the answer is a success as far as it is here: S3's may have an error in the body.
+    fn is_success(&self, response: &HttpResponse) -> bool {
+        let is_error = || response.body().bytes().is_some_and(|body| root(body) == Root::Error);
+        response.status().is_success() && !(self.seen.may_fail_with_200 && is_error())
     }
 }
 
@@ -314,45 +300,12 @@ async fn read_in_memory(request: &mut HttpRequest) -> bool {
     if request.body().bytes().is_none() {
         return false;
     }
-    let read = read_frames(request.take_body(), usize::MAX).await;
-    *request.body_mut() = read.into_body();
+    let read = read_frames(request.take_body(), usize::MAX, std::future::pending()).await;
+    *request.body_mut() = read.into_body(None);
     true
 }
 
-fn is_success(response: &HttpResponse) -> bool {
-    response.status().is_success()
-}
-
-/// Whether the SDK's own classifiers retry such an answer: `TRANSIENT_ERROR_STATUS_CODES` of aws-smithy-runtime, and the
-/// codes of aws-runtime.
-fn is_known(status: u16, code: Option<&str>) -> bool {
-    let by_code = code.is_some_and(|code| THROTTLING_ERRORS.contains(&code) || TRANSIENT_ERRORS.contains(&code));
-    by_code || matches!(status, 500 | 502 | 503 | 504)
-}
-
-fn kind(classification: &Classification) -> ErrorKind {
-    match classification.class {
-        Class::Throttled => ErrorKind::ThrottlingError,
-        _ => ErrorKind::TransientError,
-    }
-}
-
 // ===== errors that only the SDK's loop sees =====
-
-/// In place of an answer that the SDK's classifiers do not know to be worth retrying; the answer itself is replayed when
-/// retrying stops.
-#[derive(Debug)]
-struct Held {
-    status: u16,
-}
-
-impl fmt::Display for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the answer with status {} is held back while the governor retries", self.status)
-    }
-}
-
-impl std::error::Error for Held {}
 
 /// A request that waits for admission at the HTTP client is sent back for a fresh signature.
 #[derive(Debug)]

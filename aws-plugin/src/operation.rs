@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use aws_smithy_runtime_api::client::identity::Identity;
 use cloud_governor::{Attempt, Call, Classification, Facts, Governor, Outcome, Scope, Transport, Verdict};
 
-use crate::registry::REGISTRY;
 use crate::replay::Answer;
+
+mod ending;
 
 /// Codes after which the SDK itself comes again with a corrected clock: `CLOCK_SKEW_ERROR_CODES` of aws-runtime
 /// (`service_clock_skew.rs`). It does so only if it measured a skew of over four minutes.
@@ -45,6 +46,8 @@ struct State {
     loose: bool,
     /// The body of the success did not come whole.
     cut_short: bool,
+    /// The body of the success is being read.
+    reading: bool,
     /// The caller's operation is over; a body may still be read.
     over: bool,
 }
@@ -102,6 +105,7 @@ impl Operation {
             skew_mended: false,
             loose: false,
             cut_short: false,
+            reading: false,
             over: false,
         };
         Arc::new(Operation { key, scope, governor, observed, state: Mutex::new(state) })
@@ -240,146 +244,9 @@ impl Operation {
         }
     }
 
-    /// The attempt on its way failed. `None`: the interceptor will name the failure, and settle it.
-    pub(crate) fn failed(
-        &self,
-        classification: Option<Classification>,
-        code: Option<&str>,
-        answer: Answer,
-    ) -> Option<Verdict> {
-        let mut state = self.lock();
-        state.answer = Some(answer);
-        state.code = code.map(str::to_owned);
-        let verdict = match (std::mem::replace(&mut state.phase, Phase::Waiting), classification) {
-            (Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)), Some(classification)) => {
-                attempt.finish(Outcome::Failure(classification))
-            }
-            (Phase::Sent(Some(attempt)), None) => {
-                attempt.release_slot();
-                state.phase = Phase::Unnamed(attempt);
-                return None;
-            }
-            (Phase::Sent(None) | Phase::Answered(None), _) => Verdict::Done,
-            (other, _) => {
-                state.phase = other;
-                return None;
-            }
-        };
-        state.phase = Phase::Settled(verdict);
-        Some(verdict)
-    }
-
-    /// A head of success came: the outcome stays open. The slot goes back now if only the body's end would tell that the
-    /// operation is over: the caller may read that at leisure.
-    pub(crate) fn answered(&self, gated: bool) {
-        let mut state = self.lock();
-        if let Phase::Sent(attempt) = std::mem::replace(&mut state.phase, Phase::Waiting) {
-            if let Some(attempt) = attempt.as_ref().filter(|_| !gated) {
-                attempt.release_slot();
-            }
-            state.phase = Phase::Answered(attempt);
-        }
-    }
-
-    /// The answer was a success after all.
-    pub(crate) fn succeeded(&self) {
-        let mut state = self.lock();
-        if let Phase::Answered(Some(attempt)) = &state.phase {
-            let verdict = attempt.finish(Outcome::Success);
-            state.phase = Phase::Settled(verdict);
-        }
-    }
-
-    /// The body of a success did not come whole. A stream that the caller reads comes after the operation, which was a
-    /// success then.
-    pub(crate) fn cut_short(&self, answer: Answer) {
-        let mut state = self.lock();
-        if !state.over && matches!(state.phase, Phase::Answered(_)) {
-            state.answer = Some(answer);
-            state.cut_short = true;
-        }
-    }
-
-    /// Whether the SDK is done with the operation, though its body may still be read.
-    pub(crate) fn is_over(&self) -> bool {
-        self.lock().over
-    }
-
     /// The registry has to keep this operation between attempts.
     pub(crate) fn loosen(&self) {
         self.lock().loose = true;
-    }
-
-    // ===== for the interceptor =====
-
-    /// Whether the SDK's own retry policy is in force.
-    pub(crate) fn is_observed(&self) -> bool {
-        self.observed
-    }
-
-    /// Whether the SDK may come again with a corrected clock, once.
-    pub(crate) fn may_mend_clock(&self) -> bool {
-        let state = self.lock();
-        !state.skew_mended && state.is_skewed()
-    }
-
-    /// Settles what the observer left open, by the typed result. A client's own HTTP client in place of the observer
-    /// leaves all of it open: `sent` says that the result is not one of before the send.
-    pub(crate) fn settle(&self, outcome: Outcome, sent: bool) -> Option<Verdict> {
-        let mut state = self.lock();
-        let attempt = match &state.phase {
-            Phase::Ready(Some(attempt)) if sent => attempt,
-            Phase::Sent(Some(attempt)) | Phase::Answered(Some(attempt)) | Phase::Unnamed(attempt) => attempt,
-            Phase::Settled(verdict) => return Some(*verdict),
-            Phase::Stopping { .. } => return Some(Verdict::Done),
-            _ => return None,
-        };
-        let verdict = attempt.finish(outcome);
-        state.phase = Phase::Settled(verdict);
-        Some(verdict)
-    }
-
-    // ===== the end =====
-
-    /// The SDK is done with the operation, or its caller dropped it.
-    pub(crate) fn end(self: &Arc<Self>) {
-        let mut state = self.lock();
-        state.over = true;
-        let keeps = match &state.phase {
-            // S3 Express resolves an identity through the gate and drops it before the send: the request is still to
-            // come, with the same invocation id. It keeps its token, and no slot.
-            Phase::Ready(Some(attempt)) if state.loose || self.scope.service() == "s3" => {
-                attempt.release_slot();
-                true
-            }
-            Phase::Stopping { replayed: false } => state.loose || self.scope.service() == "s3",
-            Phase::Settled(Verdict::Retry { .. }) => state.loose,
-            _ => false,
-        };
-        if keeps {
-            state.loose = true;
-            state.over = false;
-            drop(state);
-            REGISTRY.park(Arc::clone(self));
-            return;
-        }
-        self.finish(&mut state);
-    }
-
-    /// Lets go of everything: an open success is one, unless its body broke; a retry that never came was given up; the
-    /// rest was cancelled.
-    fn finish(&self, state: &mut State) {
-        let verdict = match std::mem::replace(&mut state.phase, Phase::Stopping { replayed: true }) {
-            Phase::Answered(Some(attempt)) if state.cut_short => {
-                attempt.finish(Outcome::Failure(self.transport_failure(Transport::BodyCutShort)))
-            }
-            Phase::Answered(Some(attempt)) => attempt.finish(Outcome::Success),
-            Phase::Settled(verdict) => verdict,
-            _ => return,
-        };
-        if let (Verdict::Retry { .. }, Some(call)) = (verdict, &mut state.call) {
-            call.give_up();
-        }
     }
 }
 
@@ -390,15 +257,6 @@ impl State {
 
     fn is_skewed(&self) -> bool {
         self.code.as_deref().is_some_and(|code| CLOCK_SKEW_CODES.contains(&code))
-    }
-}
-
-impl Drop for Operation {
-    fn drop(&mut self) {
-        self.finish(&mut self.lock());
-        if let Some(key) = &self.key {
-            REGISTRY.forget(key);
-        }
     }
 }
 

@@ -149,6 +149,10 @@ impl KeptError {
         matches!(self.kind, Kind::Timeout)
     }
 
+    pub(crate) fn is_user(&self) -> bool {
+        matches!(self.kind, Kind::User)
+    }
+
     pub(crate) fn is_io(&self) -> bool {
         matches!(self.kind, Kind::Io)
     }

@@ -132,7 +132,7 @@ async fn an_outcome_settles_once() {
     let clock = FakeClock::new();
     let operation = begun("once", "ssm", &clock).await;
     assert!(matches!(operation.step(), Step::Send(Some(_))));
-    operation.answered(true);
+    operation.answered(true, false);
     assert_eq!(operation.settle(Outcome::Success, true), Some(Verdict::Done));
     assert_eq!(operation.settle(Outcome::Failure(Classification::transient()), true), Some(Verdict::Done));
     assert_eq!(fail(&operation), None);

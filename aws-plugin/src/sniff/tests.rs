@@ -1,9 +1,8 @@
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_runtime_api::http::Headers;
 use aws_smithy_types::body::SdkBody;
 use proptest::prelude::*;
 
-use super::{Named, Seen};
+use super::Seen;
 
 const AGENT: &str = "aws-sdk-rust/1.4 ua/2.1 api/cloudwatchlogs/1.162.0 os/linux lang/rust/1.94";
 
@@ -14,14 +13,6 @@ fn request(uri: &str, headers: &[(&'static str, &'static str)], body: &str) -> H
         request.headers_mut().insert(*name, *value);
     }
     request
-}
-
-fn headers(pairs: &[(&'static str, &'static str)]) -> Headers {
-    let mut headers = Headers::new();
-    for (name, value) in pairs {
-        headers.insert(*name, *value);
-    }
-    headers
 }
 
 #[test]
@@ -50,6 +41,7 @@ fn a_query_request_names_its_operation_in_the_form_and_its_region_in_the_signatu
         "https://sts.amazonaws.com/",
         &[
             ("user-agent", "aws-sdk-rust/1.4 api/sts/1.1"),
+            ("content-type", "application/x-www-form-urlencoded"),
             (
                 "authorization",
                 "AWS4-HMAC-SHA256 Credential=AKIA/20261130/eu-west-1/sts/aws4_request, SignedHeaders=host, Signature=00",
@@ -81,93 +73,27 @@ fn instance_metadata_is_no_service() {
 }
 
 #[test]
-fn only_s3s_three_slow_operations_may_fail_with_200() {
+fn any_answer_of_s3_may_be_an_error_unless_it_is_content() {
     let agent = ("user-agent", "api/s3/1");
-    let copy = request("https://b.s3.amazonaws.com/k", &[agent, ("x-amz-copy-source", "b/o")], "");
-    assert!(Seen::of(&copy).may_fail_with_200);
-    let mut complete = request("https://b.s3.amazonaws.com/k?x-id=C&uploadId=1", &[agent], "<a/>");
-    complete.set_method("POST").expect("a sound method");
-    assert!(Seen::of(&complete).may_fail_with_200);
-    let mut part = request("https://b.s3.amazonaws.com/k?partNumber=1&uploadId=1", &[agent], "x");
-    part.set_method("PUT").expect("a sound method");
-    assert!(!Seen::of(&part).may_fail_with_200);
-}
-
-fn named(code: &str, message: &str) -> Named {
-    Named { code: Some(code.to_owned()), message: Some(message.to_owned()) }
-}
-
-#[test]
-fn codes_are_found_in_every_protocols_body() {
-    let none = headers(&[]);
-    let cases: [(&[u8], Named); 5] = [
-        (
-            br#"{"__type":"com.amazonaws.kms#ThrottlingException","message":"Rate exceeded"}"#,
-            named("com.amazonaws.kms#ThrottlingException", "Rate exceeded"),
-        ),
-        (br#" {"Message":"m","code":"C"}"#, named("C", "m")),
-        (
-            b"<?xml version=\"1.0\"?><Error><Code>SlowDown</Code><Message>Please &amp; wait</Message></Error>",
-            named("SlowDown", "Please "),
-        ),
-        (
-            b"<ErrorResponse xmlns=\"x\"><Error><Type>Sender</Type><Code>Throttling</Code><Message>m</Message></Error></ErrorResponse>",
-            named("Throttling", "m"),
-        ),
-        (
-            b"<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>m</Message></Error></Errors></Response>",
-            named("RequestLimitExceeded", "m"),
-        ),
-    ];
-    for (body, expected) in cases {
-        let found = Named::of(&none, body);
-        assert_eq!(found.code, expected.code);
-        assert!(found.message.unwrap_or_default().starts_with(&expected.message.unwrap_or_default()));
+    let copy = Seen::of(&request("https://b.s3.amazonaws.com/k", &[agent, ("x-amz-copy-source", "b/o")], ""));
+    let list = Seen::of(&request("https://b.s3.amazonaws.com/?list-type=2", &[agent], ""));
+    assert!(copy.may_fail_with_200 && list.may_fail_with_200 && !list.is_download);
+    for query in ["versionId=7&x-id=GetObject", "x-id=GetObjectAnnotation", "torrent", "select&select-type=2"] {
+        let seen = Seen::of(&request(&format!("https://b.s3.amazonaws.com/k?{query}"), &[agent], ""));
+        assert!(seen.is_download && !seen.may_fail_with_200, "{query}");
     }
+    let other = Seen::of(&request("https://x.amazonaws.com/?x-id=GetObject", &[("user-agent", "api/ssm/1")], ""));
+    assert!(!other.is_download && !other.may_fail_with_200);
 }
 
 #[test]
-fn a_cbor_error_names_its_type_in_both_kinds_of_map() {
-    let kind = headers(&[("content-type", "application/cbor")]);
-    let expected = named("com.amazonaws.cw#ThrottlingException", "m");
-    let mut sized = Vec::new();
-    let mut encoder = minicbor::Encoder::new(&mut sized);
-    let written = encoder
-        .map(3)
-        .and_then(|e| e.str("extra")?.array(1)?.u8(7)?.str("__type"))
-        .and_then(|e| e.str("com.amazonaws.cw#ThrottlingException")?.str("message")?.str("m"));
-    assert!(written.is_ok());
-    assert_eq!(Named::of(&kind, &sized), expected);
-    assert_eq!(Named::of(&kind, &sized).bare_code(), Some("ThrottlingException"));
-    let mut open = Vec::new();
-    let mut encoder = minicbor::Encoder::new(&mut open);
-    let written = encoder
-        .begin_map()
-        .and_then(|e| e.str("message")?.str("m")?.str("__type")?.str("com.amazonaws.cw#ThrottlingException")?.end());
-    assert!(written.is_ok());
-    assert_eq!(Named::of(&kind, &open), expected);
-}
-
-#[test]
-fn the_query_compatible_header_outranks_the_body() {
-    let head = headers(&[("x-amzn-query-error", "AWS.SimpleQueueService.Throttled;Sender"), ("x-amzn-errortype", "X")]);
-    let found = Named::of(&head, br#"{"__type":"Y"}"#);
-    assert_eq!(found.bare_code(), Some("AWS.SimpleQueueService.Throttled"));
+fn content_that_is_no_form_names_no_operation() {
+    let seen = |kind| Seen::of(&request("https://b.s3.amazonaws.com/k", &[("content-type", kind)], "Action=Secret"));
+    assert_eq!(seen("text/plain").operation, None);
+    assert_eq!(seen("application/x-www-form-urlencoded; charset=utf-8").operation.as_deref(), Some("Secret"));
 }
 
 proptest! {
-    #[test]
-    fn no_body_is_too_odd_to_look_into(body in proptest::collection::vec(any::<u8>(), 0..200), lead in 0..4usize) {
-        let leads: [&[u8]; 4] = [b"", b"{", b"<", b"\xbf"];
-        let mut all = leads[lead].to_vec();
-        all.extend(body);
-        for kind in ["application/cbor", "text/xml"] {
-            let named = Named::of(&headers(&[("content-type", kind)]), &all);
-            let _facts = named.facts(503, &Headers::new());
-            prop_assert!(named.bare_code().is_none_or(|code| !code.is_empty()));
-        }
-    }
-
     #[test]
     fn no_head_is_too_odd_to_look_into(text in "[ -~]{0,60}") {
         let mut odd = HttpRequest::new(SdkBody::from(text.clone()));

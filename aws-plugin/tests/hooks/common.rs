@@ -1,9 +1,7 @@
 //! A server in memory, a clock that is Tokio's, and configurations for both.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, Once};
-use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_credential_types::Credentials;
@@ -13,166 +11,26 @@ use aws_smithy_async::time::TimeSource;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::byte_stream::ByteStream;
 use aws_types::SdkConfig;
 use aws_types::sdk_config::Builder;
-use bytes::Bytes;
-use cloud_governor::{Config, Governor, ProviderBuilder, Totals};
-use http_body::Frame;
+use cloud_governor::{Config, Governor, Inspection, ProviderBuilder, Scope, Totals};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
+
+#[path = "common/replies.rs"]
+pub(crate) mod replies;
+
+pub(crate) use replies::Reply;
+use replies::deliver;
 
 pub(crate) const ACCOUNT: &str = "123456789012";
 
 pub(crate) const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
-}
-
-// ===== answers =====
-
-/// What the server does with one request.
-#[derive(Clone)]
-pub(crate) enum Reply {
-    Answer {
-        status: u16,
-        headers: Vec<(&'static str, String)>,
-        body: Bytes,
-    },
-    /// A head, some of the body, and then a broken connection.
-    Broken {
-        status: u16,
-        start: Bytes,
-    },
-    /// The body's bytes come only after a while.
-    SlowBody {
-        status: u16,
-        body: Bytes,
-        after: Duration,
-    },
-    /// The connection breaks.
-    Reset,
-    /// The answer comes after a while.
-    After(Duration, Box<Reply>),
-    /// Another answer, with a header.
-    With(&'static str, &'static str, Box<Reply>),
-}
-
-impl Reply {
-    pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
-        Reply::Answer { status, headers: Vec::new(), body: body.into() }
-    }
-
-    pub(crate) fn header(self, name: &'static str, value: impl Into<String>) -> Self {
-        match self {
-            Reply::Answer { status, mut headers, body } => {
-                headers.push((name, value.into()));
-                Reply::Answer { status, headers, body }
-            }
-            other => other,
-        }
-    }
-
-    pub(crate) fn after(self, delay: Duration) -> Self {
-        Reply::After(delay, Box::new(self))
-    }
-
-    /// An error of an AWS JSON service.
-    pub(crate) fn json_error(status: u16, code: &str) -> Self {
-        Reply::new(status, format!(r#"{{"__type":"{code}","message":"no"}}"#))
-            .header("content-type", "application/x-amz-json-1.1")
-            .header("x-amzn-requestid", "r-42")
-    }
-
-    /// `GetParameter`'s answer.
-    pub(crate) fn parameter() -> Self {
-        Reply::new(200, r#"{"Parameter":{"Name":"a","Value":"v"}}"#)
-            .header("content-type", "application/x-amz-json-1.1")
-    }
-
-    /// `GetCallerIdentity`'s answer.
-    pub(crate) fn caller() -> Self {
-        Reply::new(
-            200,
-            "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
-             <Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>",
-        )
-    }
-}
-
-async fn reply(reply: Reply) -> Result<HttpResponse, ConnectorError> {
-    let mut reply = reply;
-    let mut extra = Vec::new();
-    loop {
-        reply = match reply {
-            Reply::After(delay, then) => {
-                tokio::time::sleep(delay).await;
-                *then
-            }
-            Reply::With(name, value, then) => {
-                extra.push((name, value.to_owned()));
-                *then
-            }
-            reply => return reply_now(reply, extra),
-        };
-    }
-}
-
-fn reply_now(reply: Reply, extra: Vec<(&'static str, String)>) -> Result<HttpResponse, ConnectorError> {
-    let (status, headers, body) = match reply {
-        Reply::Answer { status, headers, body } => (status, headers, SdkBody::from(body)),
-        Reply::Broken { status, start } => {
-            let parts = vec![(Duration::ZERO, Ok(start)), (Duration::ZERO, Err("connection reset"))];
-            (status, Vec::new(), SdkBody::from_body_1_x(Parts::new(parts)))
-        }
-        Reply::SlowBody { status, body, after } => {
-            (status, Vec::new(), SdkBody::from_body_1_x(Parts::new(vec![(after, Ok(body))])))
-        }
-        Reply::Reset | Reply::After(..) | Reply::With(..) => return Err(ConnectorError::io("connection reset".into())),
-    };
-    let mut response = HttpResponse::new(status.try_into().expect("a status"), body);
-    for (name, value) in headers.into_iter().chain(extra) {
-        response.headers_mut().insert(name, value);
-    }
-    Ok(response)
-}
-
-/// A body whose parts come one by one.
-struct Parts {
-    parts: std::vec::IntoIter<(Duration, Result<Bytes, &'static str>)>,
-    wait: Option<Waiting>,
-}
-
-type Waiting = Mutex<(Pin<Box<tokio::time::Sleep>>, Option<Result<Bytes, &'static str>>)>;
-
-impl Parts {
-    fn new(parts: Vec<(Duration, Result<Bytes, &'static str>)>) -> Self {
-        Parts { parts: parts.into_iter(), wait: None }
-    }
-}
-
-impl http_body::Body for Parts {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = &mut *self;
-        if this.wait.is_none() {
-            let Some((delay, part)) = this.parts.next() else { return Poll::Ready(None) };
-            this.wait = Some(Mutex::new((Box::pin(tokio::time::sleep(delay)), Some(part))));
-        }
-        let Some(wait) = &mut this.wait else { return Poll::Ready(None) };
-        let (sleep, part) = wait.get_mut().expect("no panic before");
-        if std::future::Future::poll(sleep.as_mut(), cx).is_pending() {
-            return Poll::Pending;
-        }
-        let part = part.take();
-        this.wait = None;
-        Poll::Ready(part.map(|part| part.map(Frame::data).map_err(Into::into)))
-    }
 }
 
 // ===== the server =====
@@ -181,6 +39,7 @@ impl http_body::Body for Parts {
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) at: Duration,
+    pub(crate) method: String,
     pub(crate) uri: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -249,13 +108,14 @@ impl HttpConnector for Server {
             let sent =
                 ByteStream::new(request.take_body()).collect().await.map_err(|e| ConnectorError::user(e.into()))?;
             let headers = request.headers().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let seen = Request { at, uri: request.uri().to_owned(), headers, body: sent.to_vec() };
+            let (method, uri) = (request.method().to_owned(), request.uri().to_owned());
+            let seen = Request { at, method, uri, headers, body: sent.to_vec() };
             let number = {
                 let mut requests = server.seen.lock().expect("no panic before");
                 requests.push(seen.clone());
                 requests.len()
             };
-            reply((server.answer)(&seen, number)).await
+            deliver((server.answer)(&seen, number)).await
         })
     }
 }
@@ -346,6 +206,16 @@ pub(crate) fn totals(governor: &Governor) -> Totals {
 /// A governed client of a server, by a governor.
 pub(crate) fn ssm(server: &Server, governor: &Governor) -> aws_sdk_ssm::Client {
     aws_sdk_ssm::Client::new(&governed(server, governor))
+}
+
+/// A governed S3 client of a server, by a governor.
+pub(crate) fn s3(server: &Server, governor: &Governor) -> aws_sdk_s3::Client {
+    aws_sdk_s3::Client::new(&governed(server, governor))
+}
+
+/// The state of a service's leaf in the test account.
+pub(crate) fn leaf(governor: &Governor, service: &str) -> Inspection {
+    governor.inspect(&Scope::new("aws", ACCOUNT, "eu-west-1", service)).expect("a leaf that was called")
 }
 
 pub(crate) fn governed(server: &Server, governor: &Governor) -> SdkConfig {

@@ -4,14 +4,17 @@ mod common;
 
 mod bodies;
 mod cancel;
-mod express;
+mod cbor;
+mod dynamodb;
 mod giving_up;
+mod hostile;
 mod install;
 mod interceptor;
 mod multiplying;
 mod nested;
 mod retries;
 mod roles;
+mod s3;
 mod scopes;
 mod secrets;
 mod signing;

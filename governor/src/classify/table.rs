@@ -41,6 +41,15 @@ const QUOTAS: &[&str] = &[
 const DAILY_QUOTA_NAMES: &[&str] = &["perday", "per_day", "per-day", "per day", "daily", "1/d/"];
 const DAILY_MESSAGES: &[&str] = &["perday", "per day", "daily limit", "daily quota"];
 const UNAVAILABLE: &[&str] = &["ServiceUnavailable", "ServiceUnavailableException"];
+const TRANSACTION_CANCELED: &[&str] = &["TransactionCanceledException"];
+const CALLERS_REASONS: &[&str] = &[
+    "accessdenied",
+    "conditionalcheckfailed",
+    "duplicateitem",
+    "itemcollectionsizelimitexceeded",
+    "transactionconflict",
+    "validationerror",
+];
 const GOOGLE_RATES: &[&str] = &["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "userRateLimitExceeded"];
 
 #[rustfmt::skip]
@@ -58,6 +67,11 @@ const ROWS: &[Row] = &[
     on(ALL).message(DAILY_MESSAGES).grpc(&[ResourceExhausted]).is(Fatal, IfIdempotent),
 
     // ----- AWS codes -----
+    // DynamoDB cancels a transaction as a whole, and its message lists a reason for each item ("CancellationReasons", DynamoDB
+    // API Reference, TransactWriteItems). A condition or a conflict is the caller's; otherwise a throttle is one.
+    on(AWS).code(TRANSACTION_CANCELED).message(CALLERS_REASONS).is(Fatal, IfIdempotent),
+    on(AWS).code(TRANSACTION_CANCELED).message(&["throttlingerror", "provisionedthroughputexceeded"]).is(Throttled, Safe),
+    on(AWS).code(TRANSACTION_CANCELED).is(Fatal, IfIdempotent),
     on(AWS).code(&[
         "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
         "TooManyRequestsException", "ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded",

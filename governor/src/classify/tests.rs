@@ -47,6 +47,21 @@ fn an_outage_that_aws_names_lowers_no_rate_unless_its_message_asks_for_it() {
 }
 
 #[test]
+fn a_cancelled_transaction_is_throttled_if_throttles_alone_cancelled_it() {
+    let cancelled = |reasons: &str| {
+        let message =
+            format!("Transaction cancelled, please refer cancellation reasons for specific reasons [{reasons}]");
+        verdict(Facts::new().provider("aws").code("TransactionCanceledException").status(400).message(message))
+    };
+    for reasons in ["None, ThrottlingError", "ProvisionedThroughputExceeded", "ThrottlingError, ThrottlingError"] {
+        assert_eq!(cancelled(reasons), safe(Class::Throttled), "{reasons}");
+    }
+    for reasons in ["ConditionalCheckFailed, ThrottlingError", "TransactionConflict", "None, DuplicateItem", "None"] {
+        assert_eq!(cancelled(reasons), Classification::fatal(), "{reasons}");
+    }
+}
+
+#[test]
 fn passing_server_errors_are_transient() {
     for status in [408, 500, 502, 504] {
         assert_eq!(verdict(Facts::new().status(status)), if_idempotent(Class::Transient), "{status}");
