@@ -31,6 +31,11 @@ enum Kind {
 /// Every law, the governor's first.
 pub const LAWS: &[Law] = &[
     Law { name: "aimd", about: "the governor, halving and climbing by a twentieth", kind: Kind::Governor("") },
+    Law {
+        name: "delivery_rate",
+        about: "the governor, at the rate that is delivered",
+        kind: Kind::Governor("law: delivery_rate"),
+    },
     Law { name: "standard", about: "no limiter: the SDKs' standard retry", kind: Kind::Standard },
     Law { name: "cubic", about: "the SDKs' adaptive mode", kind: Kind::Cubic },
     Law { name: "reserving", about: "halve and +5 % a success, reserve and sleep, ceiling 100", kind: Kind::Reserving },
@@ -59,7 +64,9 @@ impl Law {
     pub fn config(&self, scenario: &Scenario) -> Result<Option<Config>, ConfigError> {
         let Kind::Governor(setting) = self.kind else { return Ok(None) };
         let mut builder = Config::builder().yaml(format!("ratelimit: {{ defaults: {{ {setting} }} }}"), self.name);
-        builder = builder.defaults(|all| all.max_rps(UNKNOWN_CEILING));
+        if setting.is_empty() {
+            builder = builder.defaults(|all| all.max_rps(UNKNOWN_CEILING));
+        }
         if let Some(yaml) = scenario.governor {
             builder = builder.yaml(yaml, scenario.name);
         }

@@ -4,10 +4,17 @@ use std::task::Wake;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::LawName;
 use crate::waiters::Priority;
 
+const SERVED: Answer = Answer { sent_at: Timestamp::ZERO, cost: 1.0, served: true };
+
 fn law() -> ThrottleSettings {
-    crate::config::Config::default().provider("generic").throttle.clone()
+    settings(LawName::Aimd)
+}
+
+fn settings(law: LawName) -> ThrottleSettings {
+    ThrottleSettings { law, ..ThrottleSettings::default() }
 }
 
 fn limits(max_rps: f64, burst: f64) -> Limits {
@@ -96,16 +103,16 @@ fn the_rate_never_falls_under_the_floor() {
 fn successes_raise_the_rate_by_a_twentieth_of_the_ceiling_every_five_quiet_seconds() {
     let bucket = bucket(20.0, 20.0);
     bucket.throttled(at(0.0), at(0.0), None);
-    assert_eq!(bucket.succeeded(at(4.9)), None);
-    assert_eq!(bucket.succeeded(at(5.0)), Some((10.0, 11.0)));
-    assert_eq!(bucket.succeeded(at(5.1)), None, "one step, however many successes");
-    assert_eq!(bucket.succeeded(at(9.9)), None);
-    assert_eq!(bucket.succeeded(at(10.0)), Some((11.0, 12.0)));
+    assert_eq!(bucket.answered(at(4.9), SERVED), None);
+    assert_eq!(bucket.answered(at(5.0), SERVED), Some((10.0, 11.0)));
+    assert_eq!(bucket.answered(at(5.1), SERVED), None, "one step, however many successes");
+    assert_eq!(bucket.answered(at(9.9), SERVED), None);
+    assert_eq!(bucket.answered(at(10.0), SERVED), Some((11.0, 12.0)));
     for step in 3..=10 {
-        bucket.succeeded(at(5.0 * f64::from(step)));
+        bucket.answered(at(5.0 * f64::from(step)), SERVED);
     }
     assert_eq!(bucket.view(at(60.0)).rate_rps, 20.0);
-    assert_eq!(bucket.succeeded(at(99.0)), None, "not above the ceiling");
+    assert_eq!(bucket.answered(at(99.0), SERVED), None, "not above the ceiling");
 }
 
 #[test]
@@ -344,7 +351,7 @@ proptest! {
             now = now + Duration::from_millis(millis);
             match action {
                 0 => drop(bucket.throttled(now, now, None)),
-                1 => drop(bucket.succeeded(now)),
+                1 => drop(bucket.answered(now, SERVED)),
                 2 => line.pop().into_iter().for_each(|caller| caller.acquire.leave(now)),
                 _ => line.push(Caller::new(&bucket)),
             }
