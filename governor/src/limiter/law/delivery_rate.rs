@@ -48,22 +48,31 @@ const PAID_PER_ANSWER: f64 = 0.008;
 const PAID_WITH_RIVALS: f64 = 0.02;
 
 /// Saved up, in throttles: what lets a changed rate be found again sooner.
-const MOST_SAVED: f64 = 10.0;
+const MOST_SAVED: f64 = 20.0;
 
 /// Saved at the start.
-const FIRST_SAVED: f64 = 4.0;
+const FIRST_SAVED: f64 = 0.0;
 
 /// Owed at most, in throttles: a storm is paid for at the next probes, not for ever.
 const MOST_OWED: f64 = 4.0;
 
+/// What one event costs at most, in throttles: how many were under way is not the probe's doing.
+const MOST_CHARGED: f64 = 3.0;
+
 /// A hold lasts this many seconds and this many answers at least,
-const HOLD_SECONDS: f64 = 6.0;
-const HOLD_ANSWERS: f64 = 10.0;
+const HOLD_SECONDS: f64 = 9.0;
+/// or this many seconds where the rate has changed of late, as it may again: that many, or a share of the time since,
+const HOLD_CHANGED: f64 = 5.5;
+const HOLD_SHARE: f64 = 0.025;
+const HOLD_ANSWERS: f64 = 12.0;
 /// and this many seconds at most, however much is owed.
 const HOLD_AT_MOST: f64 = 28.0;
 
 /// With rivals a hold is as long for everyone, or the smallest would probe the least.
 const HOLD_WITH_RIVALS: f64 = 9.0;
+
+/// A rate that was measured by this many calls is settled: what contradicts it means something.
+const SETTLED_CALLS: f64 = 20.0;
 
 /// Rivals, above this.
 const RIVALS: f64 = 0.4;
@@ -72,7 +81,9 @@ const RIVALS: f64 = 0.4;
 const EVENT_SECONDS: f64 = 1.0;
 /// unless this many of requests sent after the cut show that it was not enough.
 const STILL_THROTTLED: f64 = 3.0;
-/// In that case no more than this share of them is served.
+/// or this many while none was served.
+const CLOSED_THROTTLED: f64 = 2.0;
+/// In the former case no more than this share of them is served.
 const STILL_SERVED: f64 = 0.6;
 
 /// A measurement that agrees with those before is averaged with them, over this many seconds.
@@ -86,11 +97,20 @@ const LAST_PROBE: Duration = Duration::from_secs(64);
 /// A server that is believed to have earned so many calls while closed was closed, not slow.
 const CLOSED_CALLS: f64 = 4.0;
 
+/// What of its rate a server gets that was closed before it was measured.
+const REOPEN_SHARE: f64 = 0.125;
+
+/// What was delivered in a spell of calls measures the rate if the spell takes this share of the time.
+const WHOLE: f64 = 0.9;
+
 /// Callers have stopped coming when tokens have gone unused for this long.
 const PAUSE_OF_CALLERS: Duration = Duration::from_millis(500);
 
 /// A raise is told once it is this large.
 const TOLD: f64 = 1.1;
+
+/// A rate below this share of another is not the same.
+const CHANGED: f64 = 0.7;
 
 /// The least time anything is divided by.
 const INSTANT: f64 = 1e-3;
@@ -100,8 +120,8 @@ const INSTANT: f64 = 1e-3;
 enum Known {
     /// Nothing, or no more than that it has risen: the rate grows until something is throttled.
     Nothing,
-    /// It was exceeded; what is delivered from then on measures it.
-    Exceeded,
+    /// It was exceeded at this rate; what is delivered from then on measures it.
+    Exceeded(f64),
     /// It was measured, in calls per second.
     Rate(f64),
 }
@@ -114,17 +134,19 @@ struct Epoch {
     /// The beginning of the present spell of calls; not before `since`.
     busy_since: Timestamp,
     busy_delivered: f64,
+    /// Throttles that were charged to it.
+    charged: f64,
 }
 
 impl Epoch {
     fn new(now: Timestamp) -> Self {
-        Epoch { since: now, delivered: 0.0, busy_since: now, busy_delivered: 0.0 }
+        Epoch { since: now, delivered: 0.0, busy_since: now, busy_delivered: 0.0, charged: 0.0 }
     }
 
-    /// Takes out a time in which the server was closed.
-    fn without(&mut self, closed: Duration, now: Timestamp) {
-        self.since = now.min(self.since + closed);
-        self.busy_since = now.min(self.busy_since + closed);
+    /// A new spell of calls begins, before which the server's bucket may have filled up.
+    fn begin_spell(&mut self, now: Timestamp) {
+        self.busy_since = now;
+        self.busy_delivered = 0.0;
     }
 }
 
@@ -141,7 +163,10 @@ struct Cut {
 /// A server that serves nothing.
 #[derive(Debug, Clone, Copy)]
 struct Closed {
+    /// Since when nothing was delivered.
     since: Timestamp,
+    /// When that was noticed.
+    noticed: Timestamp,
     probe_at: Timestamp,
     every: Duration,
 }
@@ -160,8 +185,13 @@ pub(in crate::limiter) struct DeliveryRate {
     closed: Option<Closed>,
     /// Calls and seconds of measurements that agree.
     agreed: (f64, f64),
-    /// What it was known to be before it was seen to rise.
-    rose_from: Option<f64>,
+    /// Whether the last measurement that did not agree was higher.
+    last_rose: bool,
+    /// When the rate last became another.
+    changed_at: Option<Timestamp>,
+    last_measured: Option<f64>,
+    /// It was seen to rise, which has not been measured yet.
+    rose: bool,
     /// How often rises were none, as a factor on the evidence that one takes.
     doubt: f64,
     /// From 0 to 1: how often others emptied the server's bucket.
@@ -189,7 +219,10 @@ impl DeliveryRate {
             cut: None,
             closed: None,
             agreed: (0.0, 0.0),
-            rose_from: None,
+            last_rose: false,
+            changed_at: None,
+            last_measured: None,
+            rose: false,
             doubt: 1.0,
             rivals: 0.0,
             saved: FIRST_SAVED,
@@ -218,18 +251,22 @@ impl DeliveryRate {
         if self.has_rivals() {
             return age < HOLD_WITH_RIVALS;
         }
-        age < HOLD_SECONDS || self.epoch.delivered < HOLD_ANSWERS || (self.saved < 0.0 && age < HOLD_AT_MOST)
+        let least = self.changed_at.map_or(HOLD_SECONDS, |changed_at| {
+            (HOLD_SHARE * seconds(now.since(changed_at))).clamp(HOLD_CHANGED, HOLD_SECONDS)
+        });
+        age < least || self.epoch.delivered < HOLD_ANSWERS || (self.saved < 0.0 && age < HOLD_AT_MOST)
     }
 
     /// How fast the rate rises, in calls per second, per second.
     fn growth(&self) -> f64 {
         match self.known {
-            Known::Rate(_) => {
+            Known::Nothing if self.cut.is_some() => self.rate / RISE_SECONDS,
+            Known::Nothing => self.rate / SEARCH_SECONDS,
+            Known::Exceeded(at) if self.rate < at => self.rate / SEARCH_SECONDS,
+            Known::Exceeded(_) | Known::Rate(_) => {
                 let step = PROBE_STEP * (PROBE_LATENCY / self.latency.max(INSTANT)).min(1.0);
                 step + PROBE_SHARE * self.rate
             }
-            _ if self.cut.is_some() => self.rate / RISE_SECONDS,
-            _ => self.rate / SEARCH_SECONDS,
         }
     }
 
@@ -250,26 +287,29 @@ impl DeliveryRate {
         let Epoch { delivered, busy_delivered, .. } = self.epoch;
         let highest = ((delivered + 1.0) / all).max((busy_delivered + 1.0) / busy);
         let lowest = (delivered - 1.0) / all;
-        let old = match self.known {
-            Known::Rate(rate) => rate,
-            _ => self.rate,
+        let (old, is_known) = match self.known {
+            Known::Rate(rate) => (rate, true),
+            _ => (self.rate, false),
         };
-        if old > highest {
-            self.agreed = (delivered, all);
-            return (delivered / all).max(busy_delivered / busy);
+        let agrees = (lowest..=highest).contains(&old);
+        let rose = old < lowest;
+        // Up and down in turn is one rate seen at odd times: a quota per minute, or others that come and go.
+        let averages = is_known && busy >= WHOLE * all && (agrees || rose != self.last_rose);
+        if !agrees {
+            self.last_rose = rose;
         }
-        if old < lowest {
+        if !averages {
             self.agreed = (delivered, all);
-            return delivered / all;
-        }
-        if busy < 0.9 * all || !matches!(self.known, Known::Rate(_)) {
-            self.agreed = (delivered, all);
-            return old;
+            return match agrees {
+                true => old,
+                false if rose => (delivered - 0.5) / all,
+                false => ((delivered + 0.5) / all).max((busy_delivered + 0.5) / busy),
+            };
         }
         let (calls, time) = (self.agreed.0 + delivered, self.agreed.1 + all);
         let shrink = (MEMORY_SECONDS / time).min(1.0);
         self.agreed = (calls * shrink, time * shrink);
-        (calls / time).clamp(lowest.max(0.0), highest)
+        if agrees { (calls / time).clamp(lowest.max(0.0), highest) } else { calls / time }
     }
 
     /// Whether the throttle came before the server had delivered what it was to have: others take from the same bucket.
@@ -288,16 +328,21 @@ impl DeliveryRate {
         let explained = rate * seconds(now.since(self.epoch.busy_since)) - rate * self.latency;
         let margin = (2.0 + rate * self.latency).max(0.1 * rate) * (1.0 + 20.0 * self.rivals) * self.doubt;
         if self.epoch.busy_delivered > explained.max(0.0) + margin {
-            self.rose_from = Some(rate);
+            self.rose = true;
+            self.doubt = (self.doubt * 2.0).min(64.0);
             self.known = Known::Nothing;
         }
     }
 
-    /// Measured after a rise: was it one?
-    fn judge_rise(&mut self, rate: f64) {
-        if let Some(before) = self.rose_from.take() {
-            let was_one = rate > 1.3 * before;
-            self.doubt = if was_one { (self.doubt / 2.0).max(1.0) } else { (self.doubt * 2.0).min(64.0) };
+    /// Measured: is it another rate than before, where that was `settled`?
+    fn watch_change(&mut self, now: Timestamp, measured: f64, settled: bool) {
+        let Some(before) = self.last_measured.replace(measured) else { return };
+        let rose = measured * CHANGED > before;
+        if settled && (rose || measured < before * CHANGED) {
+            self.changed_at = Some(now);
+        }
+        if rose && std::mem::take(&mut self.rose) {
+            self.doubt = (self.doubt / 4.0).max(1.0);
         }
     }
 
@@ -323,7 +368,7 @@ impl DeliveryRate {
     /// Nothing sent since the last cut was delivered.
     fn barren(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
         let fresh = seconds(now.since(cut.at)) < EVENT_SECONDS;
-        let few = cut.throttled < STILL_THROTTLED;
+        let few = cut.throttled < CLOSED_THROTTLED;
         if few && fresh {
             return None;
         }
@@ -332,7 +377,7 @@ impl DeliveryRate {
             self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
             return halved;
         }
-        self.closed = Some(Closed { since: cut.at, probe_at: now + FIRST_PROBE, every: FIRST_PROBE });
+        self.closed = Some(Closed { since: cut.at, noticed: now, probe_at: now + FIRST_PROBE, every: FIRST_PROBE });
         Some((self.rate, self.rate))
     }
 
@@ -345,7 +390,7 @@ impl DeliveryRate {
         let rate = (self.rate * served).max(self.epoch.delivered / self.answerable(self.epoch.since, now));
         let known = match self.known {
             Known::Rate(known) if known <= rate => self.known,
-            _ => Known::Exceeded,
+            _ => Known::Exceeded(self.rate),
         };
         self.cut_within_epoch(now, rate.min(self.rate), known)
     }
@@ -373,13 +418,18 @@ impl Control for DeliveryRate {
     }
 
     fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
-        self.saved = (self.saved - 1.0).max(-MOST_OWED);
-        let Some(cut) = &mut self.cut else { return self.cut(now, self.rate / 2.0, Known::Exceeded) };
+        if self.epoch.charged < MOST_CHARGED {
+            self.epoch.charged += 1.0;
+            self.saved = (self.saved - 1.0).max(-MOST_OWED);
+        }
+        let Some(cut) = &mut self.cut else { return self.cut(now, self.rate / 2.0, Known::Exceeded(self.rate)) };
         if sent_at < cut.at {
             return None;
         }
         if let Some(closed) = &mut self.closed {
-            closed.probe_at = closed.probe_at.max(now + closed.every);
+            if sent_at >= closed.noticed {
+                closed.probe_at = closed.probe_at.max(now + closed.every);
+            }
             return None;
         }
         cut.throttled += 1.0;
@@ -390,14 +440,23 @@ impl Control for DeliveryRate {
         if seconds(now.since(cut.at)) < EVENT_SECONDS {
             return self.cut_again(now, cut);
         }
+        let spell = self.answerable(self.epoch.busy_since, now) / self.answerable(self.epoch.since, now);
+        if matches!(self.known, Known::Exceeded(_)) && spell < WHOLE {
+            let rate = (self.rate / 3.0).max(self.epoch.delivered / self.answerable(self.epoch.since, now));
+            return self.cut(now, rate.min(self.rate), Known::Exceeded(rate));
+        }
+        let settled = self.agreed.0 >= SETTLED_CALLS;
         let measured = self.measure(now);
         if self.known == Known::Nothing {
             // The bucket was not empty when this began, so it is an upper bound. What comes next measures.
-            return self.cut(now, measured.max(self.rate / 2.0).min(self.rate), Known::Exceeded);
+            let rate = measured.max(self.rate / 2.0).min(self.rate);
+            return self.cut(now, rate, Known::Exceeded(self.rate));
         }
         let measured = self.within(measured);
-        self.judge_rise(measured);
-        self.watch_rivals(now);
+        self.watch_change(now, measured, settled);
+        if settled {
+            self.watch_rivals(now);
+        }
         self.cut(now, measured * (HOLD_AT - RIVAL_SHARE * self.rivals), Known::Rate(measured))
     }
 
@@ -414,6 +473,7 @@ impl Control for DeliveryRate {
             self.epoch.busy_delivered += cost;
         }
         let mut effect = AnswerEffect::default();
+        let mut unsure = false;
         if let Some(cut) = &mut self.cut
             && sent_at >= cut.at
         {
@@ -422,10 +482,20 @@ impl Control for DeliveryRate {
                 effect.reopened = true;
                 let closed_for = now.since(closed.since);
                 if self.rate * seconds(closed_for) >= CLOSED_CALLS {
-                    self.epoch.without(closed_for, now);
+                    self.epoch.begin_spell(now);
+                    if closed.every > FIRST_PROBE * 2 && matches!(self.known, Known::Exceeded(_)) {
+                        // Or it was slow, far slower than anything that is known of it.
+                        self.rate *= REOPEN_SHARE;
+                        unsure = true;
+                    }
                 }
                 *cut = Cut { at: now, delivered: cost, throttled: 0.0, halved_again: false };
             }
+        }
+        if unsure {
+            self.rate = self.within(self.rate);
+            self.told = self.rate;
+            self.answered_rate = self.rate;
         }
         self.watch_rise(now);
         if self.rate >= self.told * TOLD {
@@ -450,8 +520,7 @@ impl Control for DeliveryRate {
     /// The server's bucket fills up meanwhile: what comes now is no measure of its refill.
     fn unused(&mut self, now: Timestamp, time: Duration) {
         if time >= PAUSE_OF_CALLERS {
-            self.epoch.busy_since = now;
-            self.epoch.busy_delivered = 0.0;
+            self.epoch.begin_spell(now);
         }
     }
 
