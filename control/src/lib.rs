@@ -6,24 +6,27 @@
 //! scenario, its law and its seed alone.
 
 pub mod client;
+pub mod draw;
 mod law;
 mod load;
-mod measure;
-mod quota;
+pub mod measure;
+pub mod quota;
 mod report;
 mod scenario;
-mod scenarios;
-mod server;
+pub mod scenarios;
+pub mod server;
 mod trace;
+mod trials;
 mod world;
 
 pub use law::{LAWS, Law};
 pub use load::{Load, Phase};
-pub use measure::Measured;
+pub use measure::{Measured, Merge};
 pub use quota::{Meter, Quota, Request};
 pub use report::{Row, table};
 pub use scenario::{Goals, Measures, Scenario};
 pub use scenarios::SCENARIOS;
 pub use server::{Answer, Latency, Penalty, Server, ServerSpec, Shape, Tells};
 pub use trace::{Arrival, Believed, Ended, Send, Trace};
+pub use trials::trials;
 pub use world::{Wire, World};

@@ -12,7 +12,7 @@
 //! | closed_sends | requests that reached a server in an outage or under a penalty |
 //! | probes | requests sent to a closed server from 5 s after its closing on (it takes that long to notice) per 30 s, the default cooldown of a breaker; the worst closure |
 //! | after | requests sent in the one second that begins with the sending of the first that is granted after a closure / the true rate; the worst closure |
-//! | load | requests sent / logical calls that sent any |
+//! | load | requests sent / logical calls that sent any or were refused before they did |
 //! | kept | the rate believed at the end of a quiet phase / the rate believed at its start |
 //! | p50_s, p99_s | of calls that ended, the time that none of their requests was under way |
 //!
@@ -75,6 +75,7 @@ impl Measured {
         let granted = count(is_granted);
         let throttled = count(|send| send.arrival.is_some_and(|arrival| arrival.answer.is_throttled()));
         let sent = trace.sends.len() as f64;
+        let unsent = trace.calls.iter().filter(|call| call.sends == 0).count() as f64;
         let measures = scenario.measures;
         let closures = closures(scenario, trace);
         let open = scenario.server.open(scenario.seconds);
@@ -94,7 +95,7 @@ impl Measured {
                 .then(|| count(|send| send.arrival.is_some_and(|arrival| arrival.closed))),
             probes: worst(closures.iter().filter_map(|closure| probes(&trace.sends, *closure))),
             after: worst(closures.iter().filter_map(|(_, to)| after(scenario, &trace.sends, *to))),
-            load: share(sent, count(|send| send.first)),
+            load: share(sent, count(|send| send.first) + unsent),
             kept: kept(scenario, trace),
             p50_s: waits.percentile(0.50),
             p99_s: waits.percentile(0.99),
@@ -104,6 +105,60 @@ impl Measured {
             throttled,
             failed: arrived - granted - throttled,
         }
+    }
+}
+
+/// How several runs are made one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Merge {
+    /// The mean of each measure.
+    Mean,
+    /// Of each measure, the worst.
+    Worst,
+}
+
+impl Measured {
+    /// Several runs of one scenario as one; none if there are none. Counts of calls are always means.
+    pub fn merged(runs: &[Measured], merge: Merge) -> Option<Self> {
+        if runs.is_empty() {
+            return None;
+        }
+        let all = |field: fn(&Measured) -> Option<f64>, worst: fn(f64, f64) -> f64| {
+            let mut values = runs.iter().filter_map(field);
+            match merge {
+                Merge::Worst => values.reduce(worst),
+                Merge::Mean => {
+                    let (sum, count) =
+                        values.by_ref().fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+                    (count > 0.0).then(|| sum / count)
+                }
+            }
+        };
+        let high = |field| all(field, f64::max);
+        let low = |field| all(field, f64::min);
+        let mean = |field: fn(&Measured) -> f64| runs.iter().map(field).sum::<f64>() / runs.len() as f64;
+        Some(Measured {
+            goodput: low(|m| m.goodput),
+            waste: high(|m| Some(m.waste))?,
+            lost: high(|m| Some(m.lost))?,
+            converge_s: high(|m| m.converge_s),
+            recover_s: high(|m| m.recover_s),
+            jain: low(|m| m.jain),
+            pause_sends: high(|m| Some(m.pause_sends))?,
+            closed_sends: high(|m| m.closed_sends),
+            probes: high(|m| m.probes),
+            after: high(|m| m.after),
+            load: high(|m| Some(m.load))?,
+            kept: low(|m| m.kept),
+            p50_s: high(|m| Some(m.p50_s))?,
+            p99_s: high(|m| Some(m.p99_s))?,
+            calls: mean(|m| m.calls),
+            sent: mean(|m| m.sent),
+            granted: mean(|m| m.granted),
+            throttled: mean(|m| m.throttled),
+            failed: mean(|m| m.failed),
+        })
     }
 }
 
@@ -278,3 +333,6 @@ impl Waits {
         self.0.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,30 +73,47 @@ pub enum Quota {
 }
 
 impl Quota {
-    /// Tokens a second in the long run, at this time. Of a call that costs one token, for a model that charges calls.
-    pub fn rate(&self, now: f64) -> f64 {
+    /// Tokens a second in the long run, at this time, for calls that cost so many.
+    pub fn rate(&self, now: f64, cost: f64) -> f64 {
         match *self {
             Quota::Bucket { refill, .. } | Quota::Debt { refill, .. } => refill,
             Quota::Steps { refills, .. } => rate_of(refills, now),
             Quota::Minute { refill, .. } => refill / 60.0,
             Quota::Window { limit, seconds } => limit / seconds,
-            Quota::All(members) => members.iter().map(|member| member.rate(now)).fold(f64::INFINITY, f64::min),
-            Quota::ByKind(members) => members.iter().map(|member| member.rate(now)).sum(),
-            Quota::PerCall(inner) => inner.rate(now),
+            Quota::All(members) => lowest(members.iter().map(|member| member.rate(now, cost))),
+            Quota::ByKind(members) => members.iter().map(|member| member.rate(now, cost)).sum(),
+            Quota::PerCall(inner) => inner.rate(now, 1.0) * cost,
         }
     }
 
-    /// Tokens that a rested client can have at once.
-    pub fn burst(&self) -> f64 {
+    /// Tokens that a rested client can have at once, for calls that cost so many.
+    pub fn burst(&self, cost: f64) -> f64 {
+        match *self {
+            Quota::All(members) => lowest(members.iter().map(|member| member.burst(cost))),
+            Quota::ByKind(members) => members.iter().map(|member| member.burst(cost)).sum(),
+            Quota::PerCall(inner) => inner.burst(1.0) * cost,
+            _ => self.capacity(),
+        }
+    }
+
+    /// What one of the simple models holds at most; nothing, of one that is made of others.
+    fn capacity(&self) -> f64 {
         match *self {
             Quota::Bucket { capacity, .. }
             | Quota::Steps { capacity, .. }
             | Quota::Minute { capacity, .. }
             | Quota::Debt { capacity, .. } => capacity,
             Quota::Window { limit, .. } => limit,
-            Quota::All(members) => members.iter().map(Quota::burst).fold(f64::INFINITY, f64::min),
-            Quota::ByKind(members) => members.iter().map(Quota::burst).sum(),
-            Quota::PerCall(inner) => inner.burst(),
+            Quota::All(_) | Quota::ByKind(_) | Quota::PerCall(_) => 0.0,
+        }
+    }
+
+    /// The burst of a continuous bucket of the same rate that is never refused.
+    pub fn safe_burst(&self, cost: f64) -> f64 {
+        match *self {
+            Quota::Minute { capacity, refill } => (capacity - refill).max(1.0),
+            Quota::Window { .. } => 1.0,
+            _ => self.burst(cost),
         }
     }
 
@@ -130,11 +147,15 @@ impl Quota {
                 }
                 limit * windows
             }
-            Quota::All(members) => members.iter().map(|member| member.most(open, cost)).fold(f64::INFINITY, f64::min),
+            Quota::All(members) => lowest(members.iter().map(|member| member.most(open, cost))),
             Quota::ByKind(members) => members.iter().map(|member| member.most(open, cost)).sum(),
             Quota::PerCall(inner) => inner.most(open, 1.0) * cost,
         }
     }
+}
+
+fn lowest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(f64::INFINITY, f64::min)
 }
 
 /// The rate of a list of steps at this time; the first one's before it begins.
@@ -186,7 +207,7 @@ impl Meter {
             Quota::PerCall(inner) => vec![Meter::new(*inner)],
             _ => Vec::new(),
         };
-        Meter { quota, level: quota.burst(), at: 0.0, members }
+        Meter { quota, level: quota.capacity(), at: 0.0, members }
     }
 
     /// Takes what the request costs, all of it or nothing.
@@ -216,8 +237,8 @@ impl Meter {
                 self.members.first_mut().map_or(0.0, |member| member.wait(now, one))
             }
             _ if missing <= NEGLIGIBLE => 0.0,
-            _ if cost > self.quota.burst() => f64::INFINITY,
-            Quota::Bucket { .. } | Quota::Steps { .. } | Quota::Debt { .. } => missing / self.quota.rate(now),
+            _ if cost > self.quota.capacity() => f64::INFINITY,
+            Quota::Bucket { .. } | Quota::Steps { .. } | Quota::Debt { .. } => missing / self.quota.rate(now, cost),
             Quota::Minute { refill, .. } => {
                 let minutes = (missing / refill).ceil();
                 ((now / 60.0).floor() + minutes) * 60.0 - now
@@ -232,7 +253,7 @@ impl Meter {
         }
         let since = self.at;
         self.at = now;
-        let capacity = self.quota.burst();
+        let capacity = self.quota.capacity();
         let comes_in = match self.quota {
             Quota::Bucket { refill, .. } | Quota::Debt { refill, .. } => refill * (now - since),
             Quota::Steps { refills, .. } => integral(refills, since, now),
@@ -265,3 +286,6 @@ impl Meter {
         self.members.iter_mut().for_each(|member| member.refuse(request));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -289,6 +289,9 @@ impl ServerSpec {
     /// Calls of this cost that it can serve a second in the long run, to those who are simulated.
     pub fn true_rate(&self, now: f64, cost: f64) -> f64 {
         let others = crate::quota::rate_of(self.background, now);
-        (self.quota.rate(now) - others).max(0.0) / cost
+        (self.quota.rate(now, cost) - others).max(0.0) / cost
     }
 }
+
+#[cfg(test)]
+mod tests;

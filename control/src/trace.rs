@@ -54,6 +54,8 @@ pub struct Ended {
     pub ended: f64,
     /// For how much of that a request of it was under way.
     pub in_flight: f64,
+    /// How many requests it sent.
+    pub sends: u32,
     /// Whether it was given up or refused.
     pub lost: bool,
 }

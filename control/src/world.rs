@@ -109,9 +109,8 @@ impl Wire {
         let (index, latency) = {
             let mut state = self.world.state.borrow_mut();
             let latency = state.server.begin();
-            let send =
-                Send { process: self.process, first: self.sends == 0, sent, arrival: None, answered: sent + latency };
-            state.trace.sends.push(send);
+            let (process, first) = (self.process, self.sends == 0);
+            state.trace.sends.push(Send { process, first, sent, arrival: None, answered: sent + latency });
             (state.trace.sends.len() - 1, latency)
         };
         self.sends += 1;
@@ -149,7 +148,8 @@ impl Wire {
 
     /// The call has ended.
     pub(crate) fn ended(self, lost: bool) {
-        let ended = Ended { began: self.began, ended: self.world.now(), in_flight: self.in_flight, lost };
+        let (began, ended) = (self.began, self.world.now());
+        let ended = Ended { began, ended, in_flight: self.in_flight, sends: self.sends, lost };
         self.world.state.borrow_mut().trace.calls.push(ended);
     }
 }

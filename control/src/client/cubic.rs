@@ -148,3 +148,6 @@ impl Limiter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

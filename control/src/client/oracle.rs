@@ -33,7 +33,8 @@ impl Oracle {
     /// One of `processes` that share this server, for calls of this cost.
     pub fn new(spec: ServerSpec, cost: f64, processes: usize, seed: u64) -> Self {
         let share = 1.0 / processes.max(1) as f64;
-        let state = State { rng: fastrand::Rng::with_seed(seed), tokens: spec.quota.burst() * share / cost, at: 0.0 };
+        let state =
+            State { rng: fastrand::Rng::with_seed(seed), tokens: spec.quota.safe_burst(cost) * share / cost, at: 0.0 };
         Oracle { spec, cost, share, state: RefCell::new(state), turn: Mutex::new(()) }
     }
 
@@ -48,7 +49,7 @@ impl Oracle {
             let rate = self.rate_at(now);
             let missing = {
                 let mut state = self.state.borrow_mut();
-                let capacity = (self.spec.quota.burst() * self.share / self.cost).max(1.0);
+                let capacity = (self.spec.quota.safe_burst(self.cost) * self.share / self.cost).max(1.0);
                 state.tokens = (state.tokens + (now - state.at) * rate).min(capacity);
                 state.at = now;
                 1.0 - state.tokens

@@ -66,6 +66,7 @@ impl State {
             if now - self.last_cut >= CUT_INTERVAL {
                 self.rate = (self.rate * FACTOR).max(FLOOR);
                 self.last_cut = now;
+                self.tokens = self.tokens.min(0.0);
             }
         } else if now - self.last_throttle >= QUIET {
             self.rate = (self.rate + CEILING * STEP).min(CEILING);

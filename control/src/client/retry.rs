@@ -79,3 +79,6 @@ impl Patient {
         Some(answer.retry_after().map_or(self.previous, |told| told.max(self.previous)))
     }
 }
+
+#[cfg(test)]
+mod tests;
