@@ -7,7 +7,7 @@ use super::*;
 use crate::config::LawName;
 use crate::waiters::Priority;
 
-const SERVED: Answer = Answer { sent_at: Timestamp::ZERO, cost: 1.0, served: true };
+const SERVED: Answer = Answer { sent_at: Timestamp::ZERO, cost: 1.0, kind: AnswerKind::Served };
 
 fn law() -> ThrottleSettings {
     settings(LawName::Aimd)

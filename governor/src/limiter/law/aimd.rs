@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease: a throttle halves the rate, and it climbs back by equal steps.
 
-use super::{Answer, AnswerEffect, Control, Phase};
+use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 
@@ -65,7 +65,7 @@ impl Control for Aimd {
 
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
         let ceiling = self.limits.max_rps();
-        if !answer.served || self.rate >= ceiling || !self.is_quiet(now) {
+        if answer.kind != AnswerKind::Served || self.rate >= ceiling || !self.is_quiet(now) {
             return AnswerEffect::default();
         }
         let before = self.rate;

@@ -7,15 +7,17 @@
 
 use std::time::Duration;
 
-use super::{Answer, AnswerEffect, Control, Phase};
+use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 
 /// Above this no rate makes sense; what a configuration may set at most.
 const MOST_RPS: f64 = 1e6;
 
-/// How many seconds' worth of calls may go at once where no burst is configured.
-const BURST_SECONDS: f64 = 0.25;
+/// How many seconds' worth of calls may go at once where no burst is configured: before the first throttle,
+const FIRST_BURST_SECONDS: f64 = 0.5;
+/// and after it.
+const BURST_SECONDS: f64 = 0.1;
 
 /// Before the first throttle the rate grows by a factor of e in this many seconds of callers waiting.
 const SEARCH_SECONDS: f64 = 4.0;
@@ -89,10 +91,19 @@ const STILL_SERVED: f64 = 0.6;
 /// A measurement that agrees with those before is averaged with them, over this many seconds.
 const MEMORY_SECONDS: f64 = 120.0;
 
-/// The first wait for a closed server, in seconds; each is twice the one before.
-const FIRST_PROBE: Duration = Duration::from_secs(1);
-/// The longest.
-const LAST_PROBE: Duration = Duration::from_secs(64);
+/// How long it is waited for a closed server, each time anew. Then it is asked no more than once in the default cooldown
+/// of a breaker, and in the end less often than any penalty lasts that is known of.
+const PROBE_AFTER: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(30),
+    Duration::from_secs(31),
+    Duration::from_secs(64),
+];
+
+/// How fast the rate rises at a server that was closed before, as a share of it, per second: one that counts by the minute
+/// puts up no resistance until its minute's worth is spent.
+const WINDOW_STEP: f64 = 0.002;
 
 /// A server that is believed to have earned so many calls while closed was closed, not slow.
 const CLOSED_CALLS: f64 = 4.0;
@@ -134,13 +145,15 @@ struct Epoch {
     /// The beginning of the present spell of calls; not before `since`.
     busy_since: Timestamp,
     busy_delivered: f64,
+    /// Of all of it, what failed in another way.
+    failed: f64,
     /// Throttles that were charged to it.
     charged: f64,
 }
 
 impl Epoch {
     fn new(now: Timestamp) -> Self {
-        Epoch { since: now, delivered: 0.0, busy_since: now, busy_delivered: 0.0, charged: 0.0 }
+        Epoch { since: now, delivered: 0.0, busy_since: now, busy_delivered: 0.0, failed: 0.0, charged: 0.0 }
     }
 
     /// A new spell of calls begins, before which the server's bucket may have filled up.
@@ -168,7 +181,16 @@ struct Closed {
     /// When that was noticed.
     noticed: Timestamp,
     probe_at: Timestamp,
-    every: Duration,
+    /// Probes that were sent.
+    probes: usize,
+}
+
+impl Closed {
+    /// How long the next probe waits.
+    fn pause(&self) -> Duration {
+        let [.., last] = PROBE_AFTER;
+        PROBE_AFTER.get(self.probes).copied().unwrap_or(last)
+    }
 }
 
 /// See the module.
@@ -185,6 +207,12 @@ pub(in crate::limiter) struct DeliveryRate {
     closed: Option<Closed>,
     /// Calls and seconds of measurements that agree.
     agreed: (f64, f64),
+    /// Before it was measured, calls came in spells, or the server closed.
+    was_split: bool,
+    /// It was closed since the last measurement that went on without a break.
+    closes: bool,
+    /// The last answer was a failure: nothing can be learned.
+    failing: bool,
     /// Whether the last measurement that did not agree was higher.
     last_rose: bool,
     /// When the rate last became another.
@@ -219,6 +247,9 @@ impl DeliveryRate {
             cut: None,
             closed: None,
             agreed: (0.0, 0.0),
+            was_split: false,
+            closes: false,
+            failing: false,
             last_rose: false,
             changed_at: None,
             last_measured: None,
@@ -260,6 +291,7 @@ impl DeliveryRate {
     /// How fast the rate rises, in calls per second, per second.
     fn growth(&self) -> f64 {
         match self.known {
+            Known::Rate(_) if self.closes => WINDOW_STEP * self.rate,
             Known::Nothing if self.cut.is_some() => self.rate / RISE_SECONDS,
             Known::Nothing => self.rate / SEARCH_SECONDS,
             Known::Exceeded(at) if self.rate < at => self.rate / SEARCH_SECONDS,
@@ -325,9 +357,9 @@ impl DeliveryRate {
         if self.rate <= rate {
             return;
         }
-        let explained = rate * seconds(now.since(self.epoch.busy_since)) - rate * self.latency;
+        let explained = rate * (seconds(now.since(self.epoch.since)) - self.latency);
         let margin = (2.0 + rate * self.latency).max(0.1 * rate) * (1.0 + 20.0 * self.rivals) * self.doubt;
-        if self.epoch.busy_delivered > explained.max(0.0) + margin {
+        if self.epoch.delivered - self.epoch.failed > explained.max(0.0) + margin {
             self.rose = true;
             self.doubt = (self.doubt * 2.0).min(64.0);
             self.known = Known::Nothing;
@@ -347,6 +379,14 @@ impl DeliveryRate {
     }
 
     // ===== cutting =====
+
+    /// A server that fails is not probed.
+    fn end_probe(&mut self) {
+        if let Known::Rate(rate) = self.known {
+            self.rate = self.within(self.rate.min(rate * HOLD_AT));
+            self.answered_rate = self.rate;
+        }
+    }
 
     /// Goes on at this rate, from an empty bucket.
     fn cut(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
@@ -377,7 +417,8 @@ impl DeliveryRate {
             self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
             return halved;
         }
-        self.closed = Some(Closed { since: cut.at, noticed: now, probe_at: now + FIRST_PROBE, every: FIRST_PROBE });
+        let closed = Closed { since: cut.at, noticed: now, probe_at: now, probes: 0 };
+        self.closed = Some(Closed { probe_at: now + closed.pause(), ..closed });
         Some((self.rate, self.rate))
     }
 
@@ -412,6 +453,7 @@ impl Control for DeliveryRate {
         }
         let burst = match self.limits.known_burst() {
             Some(burst) => burst * (self.rate / self.limits.max_rps()).min(1.0),
+            None if self.cut.is_none() => self.rate * FIRST_BURST_SECONDS,
             None => self.rate * BURST_SECONDS,
         };
         burst.max(1.0)
@@ -428,7 +470,7 @@ impl Control for DeliveryRate {
         }
         if let Some(closed) = &mut self.closed {
             if sent_at >= closed.noticed {
-                closed.probe_at = closed.probe_at.max(now + closed.every);
+                closed.probe_at = closed.probe_at.max(now + closed.pause());
             }
             return None;
         }
@@ -440,11 +482,19 @@ impl Control for DeliveryRate {
         if seconds(now.since(cut.at)) < EVENT_SECONDS {
             return self.cut_again(now, cut);
         }
-        let spell = self.answerable(self.epoch.busy_since, now) / self.answerable(self.epoch.since, now);
-        if matches!(self.known, Known::Exceeded(_)) && spell < WHOLE {
-            let rate = (self.rate / 3.0).max(self.epoch.delivered / self.answerable(self.epoch.since, now));
-            return self.cut(now, rate.min(self.rate), Known::Exceeded(rate));
+        let (all, busy) = (self.answerable(self.epoch.since, now), self.answerable(self.epoch.busy_since, now));
+        if matches!(self.known, Known::Exceeded(_)) && busy < WHOLE * all {
+            // Nothing is exact. The second time in a row it is a server that closes at times, and its mean rate counts.
+            let mean = self.within(self.epoch.delivered / all);
+            if std::mem::replace(&mut self.was_split, true) {
+                self.agreed = (self.epoch.delivered, all);
+                return self.cut(now, mean * HOLD_AT, Known::Rate(mean));
+            }
+            let rate = (self.rate / 2.0).max(mean).min(self.rate);
+            return self.cut(now, rate, Known::Exceeded(rate));
         }
+        self.was_split = false;
+        self.closes &= busy < WHOLE * all;
         let settled = self.agreed.0 >= SETTLED_CALLS;
         let measured = self.measure(now);
         if self.known == Known::Nothing {
@@ -454,20 +504,21 @@ impl Control for DeliveryRate {
         }
         let measured = self.within(measured);
         self.watch_change(now, measured, settled);
-        if settled {
+        if settled && busy >= WHOLE * all {
             self.watch_rivals(now);
         }
         self.cut(now, measured * (HOLD_AT - RIVAL_SHARE * self.rivals), Known::Rate(measured))
     }
 
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
-        let Answer { sent_at, cost, .. } = answer;
+        let Answer { sent_at, cost, kind } = answer;
+        self.failing = kind == AnswerKind::Failed;
         self.saved = (self.saved + PAID_PER_ANSWER + PAID_WITH_RIVALS * self.rivals).min(MOST_SAVED);
         let took = seconds(now.since(sent_at));
         self.latency = if self.latency == 0.0 { took } else { self.latency + (took - self.latency) * 0.1 };
-        self.answered_rate = self.rate;
         if sent_at >= self.epoch.since {
             self.epoch.delivered += cost;
+            self.epoch.failed += if self.failing { cost } else { 0.0 };
         }
         if sent_at >= self.epoch.busy_since {
             self.epoch.busy_delivered += cost;
@@ -483,7 +534,10 @@ impl Control for DeliveryRate {
                 let closed_for = now.since(closed.since);
                 if self.rate * seconds(closed_for) >= CLOSED_CALLS {
                     self.epoch.begin_spell(now);
-                    if closed.every > FIRST_PROBE * 2 && matches!(self.known, Known::Exceeded(_)) {
+                    // One probe that was served at once proves little.
+                    let proven = closed.probes > 1;
+                    self.closes |= proven;
+                    if proven && matches!(self.known, Known::Exceeded(_)) {
                         // Or it was slow, far slower than anything that is known of it.
                         self.rate *= REOPEN_SHARE;
                         unsure = true;
@@ -497,7 +551,12 @@ impl Control for DeliveryRate {
             self.told = self.rate;
             self.answered_rate = self.rate;
         }
-        self.watch_rise(now);
+        if self.failing {
+            self.end_probe();
+        } else {
+            self.answered_rate = self.rate;
+            self.watch_rise(now);
+        }
         if self.rate >= self.told * TOLD {
             effect.raised = Some((self.told, self.rate));
             self.told = self.rate;
@@ -509,7 +568,7 @@ impl Control for DeliveryRate {
         // Callers that wait ask at least once a second.
         let elapsed = seconds(now.since(self.at)).min(1.0);
         self.at = self.at.max(now);
-        if !waiting || elapsed <= 0.0 || self.closed.is_some() || self.is_holding(now) {
+        if !waiting || elapsed <= 0.0 || self.failing || self.closed.is_some() || self.is_holding(now) {
             return;
         }
         let grown = (self.rate + self.growth() * elapsed).min(self.answered_rate * PER_ANSWER);
@@ -531,14 +590,14 @@ impl Control for DeliveryRate {
     /// A probe is under way. Should it be lost, the next one does not wait for it.
     fn taken(&mut self, now: Timestamp) {
         if let Some(closed) = &mut self.closed {
-            closed.every = (closed.every * 2).min(LAST_PROBE);
-            closed.probe_at = now + closed.every;
+            closed.probes = closed.probes.saturating_add(1);
+            closed.probe_at = now + closed.pause();
         }
     }
 
     fn given_back(&mut self, now: Timestamp) {
         if let Some(closed) = &mut self.closed {
-            closed.every = (closed.every / 2).max(FIRST_PROBE);
+            closed.probes = closed.probes.saturating_sub(1);
             closed.probe_at = now;
         }
     }
