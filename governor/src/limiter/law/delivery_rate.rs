@@ -26,7 +26,7 @@ const SEARCH_SECONDS: f64 = 4.0;
 const RISE_SECONDS: f64 = 2.0;
 
 /// How fast the rate rises while it probes, in calls per second, per second.
-const PROBE_STEP: f64 = 0.7;
+const PROBE_STEP: f64 = 0.8;
 
 /// The part of that which follows the rate, per second.
 const PROBE_SHARE: f64 = 0.01;
@@ -41,7 +41,7 @@ const PER_ANSWER: f64 = 1.25;
 const HOLD_AT: f64 = 0.97;
 
 /// How much less is held with rivals that take all the time.
-const RIVAL_SHARE: f64 = 0.1;
+const RIVAL_SHARE: f64 = 0.15;
 
 /// The throttles that each answer pays for: the share of calls that may be wasted in the long run.
 const PAID_PER_ANSWER: f64 = 0.008;
@@ -93,17 +93,24 @@ const MEMORY_SECONDS: f64 = 120.0;
 
 /// How long it is waited for a closed server, each time anew. Then it is asked no more than once in the default cooldown
 /// of a breaker, and in the end less often than any penalty lasts that is known of.
-const PROBE_AFTER: [Duration; 5] = [
+const PROBE_AFTER: [Duration; 6] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
+    Duration::from_millis(1_900),
     Duration::from_secs(30),
     Duration::from_secs(31),
     Duration::from_secs(64),
 ];
 
+/// Closed and open again so many times it is taken for a server that counts by the minute, and asked at 1, 2, 4 .. seconds.
+const BY_TURNS: u32 = 2;
+
 /// How fast the rate rises at a server that was closed before, as a share of it, per second: one that counts by the minute
 /// puts up no resistance until its minute's worth is spent.
-const WINDOW_STEP: f64 = 0.002;
+const WINDOW_STEP: f64 = 0.004;
+
+/// What is held of the mean rate of such a server: a little too much, or a minute's worth is not spent.
+const WINDOW_SHARE: f64 = 1.12;
 
 /// A server that is believed to have earned so many calls while closed was closed, not slow.
 const CLOSED_CALLS: f64 = 4.0;
@@ -147,13 +154,23 @@ struct Epoch {
     busy_delivered: f64,
     /// Of all of it, what failed in another way.
     failed: f64,
+    /// It includes a closure.
+    was_closed: bool,
     /// Throttles that were charged to it.
     charged: f64,
 }
 
 impl Epoch {
     fn new(now: Timestamp) -> Self {
-        Epoch { since: now, delivered: 0.0, busy_since: now, busy_delivered: 0.0, failed: 0.0, charged: 0.0 }
+        Epoch {
+            since: now,
+            delivered: 0.0,
+            busy_since: now,
+            busy_delivered: 0.0,
+            failed: 0.0,
+            was_closed: false,
+            charged: 0.0,
+        }
     }
 
     /// A new spell of calls begins, before which the server's bucket may have filled up.
@@ -183,12 +200,21 @@ struct Closed {
     probe_at: Timestamp,
     /// Probes that were sent.
     probes: usize,
+    /// It opens by itself, as was seen before.
+    by_turns: bool,
 }
 
 impl Closed {
     /// How long the next probe waits.
     fn pause(&self) -> Duration {
         let [.., last] = PROBE_AFTER;
+        if self.by_turns {
+            return u32::try_from(self.probes)
+                .ok()
+                .and_then(|n| 1_u64.checked_shl(n))
+                .map_or(last, Duration::from_secs)
+                .min(last);
+        }
         PROBE_AFTER.get(self.probes).copied().unwrap_or(last)
     }
 }
@@ -211,6 +237,8 @@ pub(in crate::limiter) struct DeliveryRate {
     was_split: bool,
     /// It was closed since the last measurement that went on without a break.
     closes: bool,
+    /// How often it was closed and opened again.
+    closures: u32,
     /// The last answer was a failure: nothing can be learned.
     failing: bool,
     /// Whether the last measurement that did not agree was higher.
@@ -249,6 +277,7 @@ impl DeliveryRate {
             agreed: (0.0, 0.0),
             was_split: false,
             closes: false,
+            closures: 0,
             failing: false,
             last_rose: false,
             changed_at: None,
@@ -275,6 +304,11 @@ impl DeliveryRate {
         self.rivals > RIVALS
     }
 
+    /// Whether it is taken for a server that counts by the minute.
+    fn closes_by_turns(&self) -> bool {
+        self.closes && self.closures >= BY_TURNS
+    }
+
     /// Whether the last cut is too fresh, or not paid for yet.
     fn is_holding(&self, now: Timestamp) -> bool {
         let Some(cut) = self.cut else { return false };
@@ -291,7 +325,7 @@ impl DeliveryRate {
     /// How fast the rate rises, in calls per second, per second.
     fn growth(&self) -> f64 {
         match self.known {
-            Known::Rate(_) if self.closes => WINDOW_STEP * self.rate,
+            Known::Rate(_) if self.closes_by_turns() => WINDOW_STEP * self.rate,
             Known::Nothing if self.cut.is_some() => self.rate / RISE_SECONDS,
             Known::Nothing => self.rate / SEARCH_SECONDS,
             Known::Exceeded(at) if self.rate < at => self.rate / SEARCH_SECONDS,
@@ -323,6 +357,9 @@ impl DeliveryRate {
             Known::Rate(rate) => (rate, true),
             _ => (self.rate, false),
         };
+        if is_known && self.closes_by_turns() {
+            return self.average(delivered, all);
+        }
         let agrees = (lowest..=highest).contains(&old);
         let rose = old < lowest;
         // Up and down in turn is one rate seen at odd times: a quota per minute, or others that come and go.
@@ -338,10 +375,16 @@ impl DeliveryRate {
                 false => ((delivered + 0.5) / all).max((busy_delivered + 0.5) / busy),
             };
         }
-        let (calls, time) = (self.agreed.0 + delivered, self.agreed.1 + all);
+        let average = self.average(delivered, all);
+        if agrees { average.clamp(lowest.max(0.0), highest) } else { average }
+    }
+
+    /// The mean rate of measurements that are of one kind, of late.
+    fn average(&mut self, delivered: f64, time: f64) -> f64 {
+        let (calls, time) = (self.agreed.0 + delivered, self.agreed.1 + time);
         let shrink = (MEMORY_SECONDS / time).min(1.0);
         self.agreed = (calls * shrink, time * shrink);
-        if agrees { (calls / time).clamp(lowest.max(0.0), highest) } else { calls / time }
+        calls / time
     }
 
     /// Whether the throttle came before the server had delivered what it was to have: others take from the same bucket.
@@ -354,7 +397,7 @@ impl DeliveryRate {
     /// Whether more was delivered than the known rate explains: then it has risen.
     fn watch_rise(&mut self, now: Timestamp) {
         let Known::Rate(rate) = self.known else { return };
-        if self.rate <= rate {
+        if self.rate <= rate || self.closes_by_turns() {
             return;
         }
         let explained = rate * (seconds(now.since(self.epoch.since)) - self.latency);
@@ -417,14 +460,15 @@ impl DeliveryRate {
             self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
             return halved;
         }
-        let closed = Closed { since: cut.at, noticed: now, probe_at: now, probes: 0 };
+        let closed = Closed { since: cut.at, noticed: now, probe_at: now, probes: 0, by_turns: self.closes_by_turns() };
         self.closed = Some(Closed { probe_at: now + closed.pause(), ..closed });
         Some((self.rate, self.rate))
     }
 
     /// Throttled all the same soon after a cut.
     fn cut_again(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
-        let served = cut.delivered / (cut.delivered + cut.throttled);
+        // Half a call more: so few say little.
+        let served = (cut.delivered + 0.5) / (cut.delivered + cut.throttled + 0.5);
         if cut.throttled < STILL_THROTTLED || served >= STILL_SERVED {
             return None;
         }
@@ -488,13 +532,13 @@ impl Control for DeliveryRate {
             let mean = self.within(self.epoch.delivered / all);
             if std::mem::replace(&mut self.was_split, true) {
                 self.agreed = (self.epoch.delivered, all);
-                return self.cut(now, mean * HOLD_AT, Known::Rate(mean));
+                return self.cut(now, mean * WINDOW_SHARE, Known::Rate(mean));
             }
             let rate = (self.rate / 2.0).max(mean).min(self.rate);
             return self.cut(now, rate, Known::Exceeded(rate));
         }
         self.was_split = false;
-        self.closes &= busy < WHOLE * all;
+        self.closes &= self.epoch.was_closed;
         let settled = self.agreed.0 >= SETTLED_CALLS;
         let measured = self.measure(now);
         if self.known == Known::Nothing {
@@ -507,7 +551,9 @@ impl Control for DeliveryRate {
         if settled && busy >= WHOLE * all {
             self.watch_rivals(now);
         }
-        self.cut(now, measured * (HOLD_AT - RIVAL_SHARE * self.rivals), Known::Rate(measured))
+        // A server that counts by the minute saves nothing up for later.
+        let share = if self.closes_by_turns() { WINDOW_SHARE } else { HOLD_AT - RIVAL_SHARE * self.rivals };
+        self.cut(now, measured * share, Known::Rate(measured))
     }
 
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
@@ -537,6 +583,8 @@ impl Control for DeliveryRate {
                     // One probe that was served at once proves little.
                     let proven = closed.probes > 1;
                     self.closes |= proven;
+                    self.epoch.was_closed = true;
+                    self.closures = self.closures.saturating_add(u32::from(proven));
                     if proven && matches!(self.known, Known::Exceeded(_)) {
                         // Or it was slow, far slower than anything that is known of it.
                         self.rate *= REOPEN_SHARE;
