@@ -67,6 +67,9 @@ pub(super) const HOLD_WITH_RIVALS: f64 = 9.0;
 /// A rate that was measured by this many calls is settled: what contradicts it means something.
 pub(super) const SETTLED_CALLS: f64 = 20.0;
 
+/// A throttle came early when less than this share of what was due had been delivered, and a call less.
+pub(super) const EARLY: f64 = 0.999;
+
 /// Rivals, above this.
 pub(super) const RIVALS: f64 = 0.4;
 

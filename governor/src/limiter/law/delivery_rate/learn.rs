@@ -1,7 +1,7 @@
 //! What the deliveries say about the server: its rate, whether it has changed, and whether others take from it.
 
 use super::epoch::Spans;
-use super::figures::{CHANGED, MEMORY_SECONDS};
+use super::figures::{CHANGED, EARLY, MEMORY_SECONDS};
 use super::{DeliveryRate, Known, seconds};
 use crate::clock::Timestamp;
 
@@ -50,7 +50,7 @@ impl DeliveryRate {
     /// Whether the throttle came before the server had delivered what it was to have: others take from the same bucket.
     pub(super) fn watch_rivals(&mut self, spans: Spans) {
         let Known::Rate(rate) = self.known else { return };
-        let early = self.epoch.delivered < rate * spans.all - 1.0;
+        let early = self.epoch.delivered < EARLY * rate * spans.all - 1.0;
         self.rivals = if early { self.rivals + 0.3 * (1.0 - self.rivals) } else { self.rivals * 0.93 };
     }
 

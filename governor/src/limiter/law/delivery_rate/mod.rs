@@ -127,6 +127,11 @@ impl DeliveryRate {
         rate.clamp(self.limits.floor_rps(), self.most())
     }
 
+    /// So many of the requests that follow a cut meet those that were under way, and say nothing of the new rate.
+    fn crowd(&self) -> f64 {
+        self.rate * self.latency / 2.0
+    }
+
     /// From now on at this rate, if it is within the limits.
     fn go_at(&mut self, rate: f64) {
         self.rate = self.within(rate);
@@ -212,7 +217,7 @@ impl DeliveryRate {
     /// Nothing sent since the last cut was delivered.
     fn barren(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
         let fresh = seconds(now.since(cut.at)) < EVENT_SECONDS;
-        let few = cut.throttled < CLOSED_THROTTLED;
+        let few = cut.throttled < CLOSED_THROTTLED.max(self.crowd());
         if few && fresh {
             return None;
         }
@@ -249,7 +254,7 @@ impl DeliveryRate {
     fn cut_again(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
         // Half a call more: so few say little.
         let served = (cut.delivered + 0.5) / (cut.delivered + cut.throttled + 0.5);
-        if cut.throttled < STILL_THROTTLED || served >= STILL_SERVED {
+        if cut.throttled < STILL_THROTTLED.max(self.crowd()) || served >= STILL_SERVED {
             return None;
         }
         let rate = (self.rate * served).max(self.epoch.lower(self.spans(now), 0.0));
