@@ -51,6 +51,10 @@ impl Control for Aimd {
         (self.limits.burst() * self.rate / self.limits.max_rps()).max(1.0)
     }
 
+    fn burst(&self) -> f64 {
+        self.limits.burst()
+    }
+
     fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
         self.last_throttle = Some(now);
         // One congestion event: throttles close together, and those of requests sent before the cut took effect.

@@ -92,6 +92,9 @@ pub(super) trait Control: fmt::Debug + Send {
     /// How many tokens can lie ready; at least one.
     fn capacity(&self) -> f64;
 
+    /// How many calls may go at once after a quiet time, if nothing is throttled.
+    fn burst(&self) -> f64;
+
     /// A request sent at `sent_at` was throttled. Says the rate before and after a cut; none if this is still the
     /// last congestion event.
     fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)>;

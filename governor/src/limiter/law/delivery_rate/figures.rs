@@ -90,7 +90,7 @@ pub(super) const MEMORY_SECONDS: f64 = 120.0;
 pub(super) const PROBE_AFTER: [Duration; 6] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
-    Duration::from_millis(1_900),
+    Duration::from_millis(1_400),
     Duration::from_secs(30),
     Duration::from_secs(31),
     Duration::from_secs(64),

@@ -288,6 +288,10 @@ impl Control for DeliveryRate {
         burst.max(1.0)
     }
 
+    fn burst(&self) -> f64 {
+        self.limits.known_burst().unwrap_or_else(|| self.capacity())
+    }
+
     fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
         if self.epoch.charged < MOST_CHARGED {
             self.epoch.charged += 1.0;

@@ -211,7 +211,7 @@ fn a_closed_server_is_asked_after_growing_times_and_then_once_in_thirty_seconds(
         waits.push(seconds(next.until(now)));
         now = next;
     }
-    assert_eq!(waits, [2.0, 1.9, 30.0, 31.0, 64.0, 64.0, 64.0, 64.0]);
+    assert_eq!(waits, [2.0, 1.4, 30.0, 31.0, 64.0, 64.0, 64.0, 64.0]);
 }
 
 #[test]
