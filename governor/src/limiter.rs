@@ -1,7 +1,7 @@
 //! The adaptive token bucket, and the line before it.
 //!
-//! [`TokenBucket`] is the control law: a rate that halves when the server throttles and climbs back while it does
-//! not. [`Bucket`] is one with its waiters. [`Acquire`] takes a cost from several buckets at once or waits.
+//! [`TokenBucket`] is tokens and time; how fast they come is its [`law`]'s. [`Bucket`] is one with its waiters.
+//! [`Acquire`] takes a cost from several buckets at once or waits.
 //!
 //! Nobody sleeps on a promise made at an old rate: whoever wakes asks again, so that a lower rate or a pause holds
 //! those already in line and a higher one lets them go early. A call that cannot be served before its deadline is
@@ -10,6 +10,7 @@
 //! An acquisition over several buckets stands in the line of the first bucket that cannot serve it while keeping its
 //! place in those before, and takes from all in one step: no token is spent while another is waited for.
 
+mod law;
 mod token_bucket;
 
 use std::sync::Arc;
@@ -21,12 +22,11 @@ use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter, wake};
+use law::AnswerEffect;
+pub use law::Phase;
+pub(crate) use law::{Answer, AnswerKind};
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
-
-/// How late a waiter may come without losing the tokens of the time between. A full bucket of one token would lose what a
-/// timer's millisecond brings at every call: a twentieth of the rate at fifty calls a second.
-const LATENESS: Duration = Duration::from_millis(20);
 
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
@@ -43,11 +43,11 @@ struct State {
 }
 
 impl Bucket {
-    pub(crate) fn new(limits: Limits, law: ThrottleSettings, now: Timestamp) -> Self {
+    pub(crate) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
         static IDS: atomic::AtomicU64 = atomic::AtomicU64::new(0);
         Bucket {
             id: IDS.fetch_add(1, atomic::Ordering::Relaxed),
-            state: Mutex::new(State { tokens: TokenBucket::new(limits, law, now), line: WaitList::default() }),
+            state: Mutex::new(State { tokens: TokenBucket::new(limits, settings, now), line: WaitList::default() }),
         }
     }
 
@@ -60,7 +60,8 @@ impl Bucket {
     ) -> ThrottleEffect {
         let (effect, wakers) = {
             let mut state = self.state.lock();
-            let effect = state.tokens.throttled(now, sent_at, retry_after);
+            let waiting = !state.line.is_empty();
+            let effect = state.tokens.throttled(now, sent_at, retry_after, waiting);
             let wakers = if effect == ThrottleEffect::default() { Vec::new() } else { state.replan(now) };
             (effect, wakers)
         };
@@ -68,23 +69,28 @@ impl Bucket {
         effect
     }
 
-    /// A call was served. Says the rate before and after, if it was raised.
-    pub(crate) fn succeeded(&self, now: Timestamp) -> Option<(f64, f64)> {
-        let (raised, first) = {
+    /// An attempt was answered, and not throttled. Says the rate before and after, if it was raised.
+    pub(crate) fn answered(&self, now: Timestamp, answer: Answer) -> Option<(f64, f64)> {
+        let (effect, wakers) = {
             let mut state = self.state.lock();
-            let raised = state.tokens.succeeded(now);
-            let first = if raised.is_some() { state.line.call_first(now) } else { None };
-            (raised, first)
+            let effect = state.tokens.answered(now, answer);
+            let wakers = match effect {
+                AnswerEffect { reopened: true, .. } => state.replan(now),
+                AnswerEffect { raised: Some(_), .. } => state.line.call_first(now).into_iter().collect(),
+                _ => Vec::new(),
+            };
+            (effect, wakers)
         };
-        wake(first);
-        raised
+        wake(wakers);
+        effect.raised
     }
 
     /// Puts new limits into force. Whom to wake is the caller's to do, once it holds no lock either.
     #[must_use]
-    pub(crate) fn reconfigure(&self, limits: Limits, law: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
+    pub(crate) fn reconfigure(&self, limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
         let mut state = self.state.lock();
-        state.tokens.reconfigure(limits, law, now);
+        let waiting = !state.line.is_empty();
+        state.tokens.reconfigure(limits, settings, now, waiting);
         state.replan(now)
     }
 
@@ -120,8 +126,7 @@ impl Bucket {
 
 impl State {
     fn refill(&mut self, now: Timestamp) {
-        let late = if self.line.is_empty() { Duration::ZERO } else { LATENESS };
-        self.tokens.refill(now, late);
+        self.tokens.refill(now, !self.line.is_empty());
     }
 
     /// The rate or the pause changed: works out anew when each in line is served. Returns the wakers of the first
@@ -203,6 +208,11 @@ impl Acquire {
         Acquire { buckets: distinct, cost, place, deadline }
     }
 
+    /// What is taken from each, in tokens.
+    pub(crate) fn cost(&self) -> f64 {
+        self.cost
+    }
+
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
         let (asked, wakers, spent) = {
@@ -213,7 +223,7 @@ impl Acquire {
                 .find_map(|(index, state)| Some((index, state.ask(self.place, self.cost, now)?)));
             let (asked, wakers) = match waits {
                 None => {
-                    states.iter_mut().for_each(|state| state.tokens.take(self.cost));
+                    states.iter_mut().for_each(|state| state.tokens.take(self.cost, now));
                     (Asked::Taken, call_firsts(&mut states, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.ready_at) => {
@@ -249,7 +259,7 @@ impl Acquire {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        self.with_all(now, |state| state.tokens.give_back(self.cost));
+        self.with_all(now, |state| state.tokens.give_back(self.cost, now));
     }
 
     /// Leaves every line.

@@ -208,10 +208,11 @@ impl Registry {
             .entry(key.account_scope())
             .or_insert_with(|| Arc::new(Bulkhead::new(settings.account_concurrency)));
         let limits = settings.limits_for(key.service(), key.operation());
+        let throttle = settings.throttle_for(key.service(), key.operation());
         let leaf = Arc::new(Leaf {
             scope: key.clone(),
             bulkhead: Arc::clone(bulkhead),
-            bucket: Arc::new(Bucket::new(limits, settings.throttle.clone(), now)),
+            bucket: Arc::new(Bucket::new(limits, throttle, now)),
             breaker: Breaker::new(settings.breaker.failures, settings.breaker.cooldown),
             counters: Arc::default(),
             rng: Arc::clone(rng),
@@ -338,7 +339,8 @@ impl Registry {
                 continue;
             }
             let limits = settings.limits_for(scope.service(), scope.operation());
-            wakers.extend(leaf.bucket.reconfigure(limits, settings.throttle.clone(), now));
+            let throttle = settings.throttle_for(scope.service(), scope.operation());
+            wakers.extend(leaf.bucket.reconfigure(limits, throttle, now));
             leaf.breaker.reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }
         // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end.

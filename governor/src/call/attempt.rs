@@ -10,6 +10,7 @@ use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
+use crate::limiter::{Acquire, Answer, AnswerKind};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -114,26 +115,37 @@ impl Core {
                 Verdict::Done
             }
             Outcome::Success => {
-                if let Some((from, to)) = self.leaf.bucket().succeeded(now) {
-                    events::rate_raised(self.leaf.scope(), from, to);
-                }
+                self.let_through(now, &current, AnswerKind::Served);
                 self.answered(current.pass);
                 Verdict::Done
             }
             Outcome::Failure(failure) if failure.class == Class::Fatal => {
+                self.let_through(now, &current, AnswerKind::Refused);
                 self.answered(current.pass);
                 Verdict::Done
             }
             Outcome::Failure(failure) => {
                 self.count_failure(outcome);
-                if failure.class == Class::Throttled {
-                    self.throttled(now, &current, failure);
+                match failure.class {
+                    Class::Throttled => self.throttled(now, &current, failure),
+                    // It may have been executed, so it came past the server's limiter.
+                    _ if failure.resend == Resend::IfIdempotent => self.let_through(now, &current, AnswerKind::Failed),
+                    _ => {}
                 }
                 self.after_failure(now, &current, failure)
             }
         };
         self.state.lock().verdict = Some((number, verdict));
         verdict
+    }
+
+    /// The server's limiter let it through, whatever came of it then.
+    fn let_through(&self, now: Timestamp, current: &Current, kind: AnswerKind) {
+        let cost = current.acquire.as_ref().map_or(1.0, Acquire::cost);
+        let answer = Answer { sent_at: current.sent_at, cost, kind };
+        if let Some((from, to)) = self.leaf.bucket().answered(now, answer) {
+            events::rate_raised(self.leaf.scope(), from, to);
+        }
     }
 
     fn answered(&self, pass: Option<Pass>) {

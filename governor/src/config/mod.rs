@@ -12,8 +12,9 @@
 //!   defaults:                     # what holds for every provider; each key may stand under a provider, too
 //!     enabled: true
 //!     account_concurrency: 64     # attempts in flight at once, per account
-//!     max_rps: 20                 # calls per second of a leaf: account, region, service (and operation)
-//!     burst: 20                   # calls that a rested leaf lets through at once; unset: one second's worth
+//!     law: delivery_rate          # what a leaf's rate follows from; or aimd
+//!     max_rps: none               # calls per second of a leaf (account, region, service, operation) at most; none: unknown
+//!     burst: none                 # calls that a rested leaf lets through at once; none: one second's worth of max_rps
 //!     floor_rps: 0.05             # throttles never bring a leaf under this rate, or under max_rps if that is less
 //!     max_retries: 8              # after the first attempt
 //!     base_delay: 0.5             # the shortest backoff; a number of seconds, or a text such as 500ms or 2m
@@ -25,7 +26,7 @@
 //!     breaker:
 //!       failures: 5               # give-ups in a row that open the circuit
 //!       cooldown: 30              # until one probe is let through
-//!     throttle:
+//!     throttle:                   # pause_cap holds for each law, the others for aimd
 //!       factor: 0.5               # what a throttle multiplies the rate by
 //!       pause_cap: 300            # the longest pause of a leaf for a Retry-After
 //!       cut_interval: 1           # throttles closer together than this are one
@@ -37,7 +38,7 @@
 //!     services: {}
 //!   aws:                          # any provider's name; its keys override the defaults one by one
 //!     services:
-//!       ec2:                      # a service: per_operation, max_rps, burst, floor_rps
+//!       ec2:                      # a service: per_operation, law, max_rps, burst, floor_rps
 //!         per_operation: true     # each operation has a bucket and a breaker of its own
 //! # "#;
 //! # assert_eq!(cloud_governor::Config::from_yaml(text, "docs")?, cloud_governor::Config::default());
@@ -46,7 +47,8 @@
 //!
 //! The document holds `ratelimit` and nothing else; an empty one stands for the defaults, and an empty section for
 //! one that is left out. A service or an operation takes each figure it does not set from the level above it, save
-//! that a `max_rps` without a `burst` brings its own burst of one second's worth.
+//! that a `max_rps` without a `burst` brings its own burst of one second's worth. Where no `max_rps` is known, a leaf starts
+//! at 20 calls per second, and [its law](crate::control) says whether it stays there.
 //!
 //! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
 //! 1000000, durations above 0 up to 365 days.
@@ -60,7 +62,7 @@
 //!     services:
 //!       secretsmanager: { max_rps: 2, burst: 2 }
 //!       ec2: { per_operation: true, max_rps: 20 }
-//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: max_rps, burst, floor_rps
+//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: law, max_rps, burst, floor_rps
 //!     rules:
 //!       - { code: SlowDownPlease, status: 420, class: throttled }
 //! # "#;
@@ -101,7 +103,9 @@ mod tests;
 pub(crate) use bounds::{MOST, check_duration};
 pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder};
 pub use error::{ConfigError, ConfigOrigin, ConfigProblem};
-pub use settings::{BreakerSettings, InvalidLimits, Jitter, Limits, ProviderSettings, RetrySettings, ThrottleSettings};
+pub use settings::{
+    BreakerSettings, InvalidLimits, Jitter, LawName, Limits, ProviderSettings, RetrySettings, ThrottleSettings,
+};
 
 /// A valid configuration of the whole governor.
 ///
