@@ -249,7 +249,9 @@ impl Sender {
             if self.is_success(&response) {
                 return Ok((response, None));
             }
-            let patience = clock.sleep_until(clock.now() + LONGEST_LOOK);
+            // The attempt's time ends the look, not the attempt: what the head says counts.
+            let longest = clock.now() + LONGEST_LOOK;
+            let patience = clock.sleep_until(until.map_or(longest, |(_, until)| until.min(longest)));
             let read = read_ahead(response.take_body(), KEPT_BODY, patience).await;
             Ok((response, Some(read)))
         };
