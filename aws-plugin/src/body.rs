@@ -22,7 +22,7 @@ use crate::named::{Root, root};
 use crate::operation::Operation;
 use crate::registry::REGISTRY;
 use crate::replay::{Answer, KEPT_BODY, SharedError};
-use crate::report::{Held, Report};
+use crate::report::{Came, Held, Report};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -100,7 +100,7 @@ impl Watch {
     fn ended(self) -> Option<Held> {
         let Watch { report, status, headers, suspect } = self;
         match suspect.filter(|start| root(start) == Root::Error) {
-            Some(body) => report.failed(status, headers, Some(body.freeze()), true),
+            Some(body) => report.failed(status, headers, body.freeze(), Came::Whole),
             None => {
                 report.operation.was_read(report.gated);
                 None
