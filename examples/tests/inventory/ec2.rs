@@ -1,6 +1,6 @@
 //! EC2 through its real client.
 
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
 
 use aws_config::BehaviorVersion;
@@ -192,23 +192,44 @@ async fn what_the_client_reads_of_an_instance_is_what_the_simulation_has() {
     assert_eq!(answer.security_groups()[0].ip_permissions()[0].from_port(), Some(443));
 }
 
+/// The shortest program, signed with the keys of an account.
+async fn describe_vpcs(site: &Site, key: &str, secret: &str, region: Option<&str>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_describe_vpcs"));
+    command
+        .env("AWS_ENDPOINT_URL", site.server.url())
+        .env_remove("AWS_REGION")
+        .env_remove("AWS_DEFAULT_REGION")
+        .env("AWS_ACCESS_KEY_ID", key)
+        .env("AWS_SECRET_ACCESS_KEY", secret)
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+    if let Some(region) = region {
+        command.env("AWS_REGION", region);
+    }
+    tokio::task::spawn_blocking(move || command.output()).await.expect("a thread").expect("the program starts")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn describe_vpcs_prints_every_vpc_of_the_default_profile() {
     let site = Site::start(Limits::default(), "ratelimit: { enabled: true }").await;
     let account = &site.aws.fleet().accounts()[0];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_describe_vpcs"));
-    command
-        .env("AWS_ENDPOINT_URL", site.server.url())
-        .env("AWS_REGION", REGION)
-        .env("AWS_ACCESS_KEY_ID", account.access_key_id())
-        .env("AWS_SECRET_ACCESS_KEY", account.secret_access_key())
-        .env("AWS_CONFIG_FILE", "/dev/null")
-        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
-    let output = tokio::task::spawn_blocking(move || command.output()).await;
-    let output = output.expect("a thread").expect("the program starts");
+    let output = describe_vpcs(&site, account.access_key_id(), account.secret_access_key(), Some(REGION)).await;
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).expect("text");
     let printed: Vec<_> = printed.lines().filter_map(|line| line.split(' ').next()).collect();
     let there = &account.estate(REGION).ec2.vpcs;
     assert_eq!(printed, there.iter().map(|vpc| vpc.id.as_str()).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn describe_vpcs_says_what_is_wrong_and_shows_no_answer() {
+    let site = Site::start(Limits::default(), "ratelimit: { enabled: true }").await;
+    for (region, reason) in [(Some(REGION), "AuthFailure"), (None, "missing signing region")] {
+        let output = describe_vpcs(&site, "AKIANOBODY", "hush", region).await;
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(output.stdout.is_empty() && said.contains(reason), "{said}");
+        assert!(["hush", "SdkBody", "headers", "Signature="].iter().all(|word| !said.contains(word)), "{said}");
+    }
 }
