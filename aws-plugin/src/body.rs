@@ -84,7 +84,7 @@ impl Watch {
     }
 
     fn saw(&mut self, data: &[u8]) {
-        let Some(start) = &mut self.suspect else { return };
+        let Some(start) = self.suspect.as_mut().filter(|start| start.len() < KEPT_BODY) else { return };
         let is_known = root(start) == Root::Error;
         // White space between declaration and error keeps the connection alive while S3 works.
         let is_between = start.last().is_none_or(|byte| *byte == b'>' || byte.is_ascii_whitespace());

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_credential_types::Credentials;
@@ -169,6 +170,41 @@ async fn the_client_s_own_paginator_is_governed_page_by_page() {
     let there = &site.aws.fleet().accounts()[0].estate(REGION).ec2.vpcs;
     assert_eq!(vpcs, there.iter().map(|vpc| vpc.id.clone()).collect::<Vec<_>>());
     assert_eq!((count, site.governor.summary().totals.operations), (5, 5));
+}
+
+#[tokio::test]
+async fn a_thousand_lists_left_on_any_page_leave_nothing_behind() {
+    let settings = "ratelimit: { aws: { account_concurrency: 8, base_delay: 0.01, max_backoff: 0.1, retry_budget: 100000, \
+                    breaker: { failures: 100000 }, services: { ec2: { max_rps: 5000, burst: 50 } } } }";
+    let site = Site::start(limits("ec2.DescribeVpcs", 400.0, 400.0), settings).await;
+    for fault in ["brownout=1/5", "cut=1/9", "slow=2ms"] {
+        site.server.faults().add(fault.parse().expect("a fault"));
+    }
+    let lists: Vec<_> = (0..1000_u64)
+        .map(|number| {
+            let mut pages = site.ec2.describe_vpcs().into_paginator().page_size(5).send();
+            let patience = Duration::from_millis(number.wrapping_mul(7919) % 2000);
+            tokio::spawn(tokio::time::timeout(patience, async move { while pages.next().await.is_some() {} }))
+        })
+        .collect();
+    let mut left = 0;
+    for list in lists {
+        left += u32::from(list.await.expect("no panic").is_err());
+    }
+    assert!(left > 100, "{left}");
+    let leaf = site.governor.inspect(&site.scope("DescribeVpcs")).expect("a leaf that was called");
+    assert_eq!((leaf.slots_in_use, leaf.waiting_for_rate, leaf.waiting_for_slot), (0, 0, 0), "{leaf:?}");
+    site.server.faults().clear();
+    site.ec2.describe_subnets().max_results(100).send().await.expect("an answer");
+    let Site { server, ec2, .. } = site;
+    drop(ec2);
+    server.stop().await;
+    let ended = async {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ended).await.expect("no task is left");
 }
 
 #[tokio::test]
