@@ -22,7 +22,7 @@ use crate::named::{Root, root};
 use crate::operation::Operation;
 use crate::registry::REGISTRY;
 use crate::replay::{Answer, KEPT_BODY, SharedError};
-use crate::report::{Held, Report};
+use crate::report::{Came, Held, Report};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -86,11 +86,11 @@ impl Watch {
     fn saw(&mut self, data: &[u8]) {
         let Some(start) = self.suspect.as_mut().filter(|start| start.len() < KEPT_BODY) else { return };
         let is_known = root(start) == Root::Error;
-        // White space ahead of it keeps the connection alive while S3 works.
-        if !is_known && data.iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        start.extend_from_slice(data);
+        // White space between declaration and error keeps the connection alive while S3 works.
+        let is_between = start.last().is_none_or(|byte| *byte == b'>' || byte.is_ascii_whitespace());
+        let data = if !is_known && is_between { data.trim_ascii_start() } else { data };
+        let room = KEPT_BODY.saturating_sub(start.len());
+        start.extend_from_slice(data.get(..room).unwrap_or(data));
         if !is_known && root(start) == Root::Other {
             self.suspect = None;
         }
@@ -100,7 +100,7 @@ impl Watch {
     fn ended(self) -> Option<Held> {
         let Watch { report, status, headers, suspect } = self;
         match suspect.filter(|start| root(start) == Root::Error) {
-            Some(body) => report.failed(status, headers, Some(body.freeze()), true),
+            Some(body) => report.failed(status, headers, body.freeze(), Came::Whole),
             None => {
                 report.operation.was_read(report.gated);
                 None
@@ -145,7 +145,12 @@ impl Body for WatchedBody {
         let this = &mut *self;
         let frame = match Pin::new(&mut this.inner).poll_frame(cx) {
             Poll::Pending => match this.deadline.as_mut().and_then(|deadline| deadline.is_over(cx)) {
-                Some(limit) => Some(Err(late(limit))),
+                Some(limit) => {
+                    // Whoever asks once more is not to ask a sleep that is over.
+                    this.inner = SdkBody::empty();
+                    this.deadline = None;
+                    Some(Err(late(limit)))
+                }
                 None => return Poll::Pending,
             },
             Poll::Ready(frame) => frame,
@@ -193,3 +198,6 @@ impl fmt::Debug for WatchedBody {
         f.debug_struct("WatchedBody").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

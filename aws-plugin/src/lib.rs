@@ -33,8 +33,9 @@
 //! * An upload that cannot be sent twice is sent once; the caller gets its error, which counts as given up if it was worth
 //!   retrying. An upload whose source fails is the caller's own failure, whatever the error says.
 //! * An error that S3 puts into an answer with status 200 is treated like any.
-//! * The start of a failed answer's body, 64 KiB of it, tells its code, if it comes within five seconds; otherwise the head
-//!   has to. An error whose body is longer than that is given again, when retrying stops, with that start alone.
+//! * The start of a failed answer's body, 64 KiB of it, tells its code, if it comes within five seconds and the attempt
+//!   timeout; otherwise the head has to. An error whose body is longer than that is given again, when retrying stops, with
+//!   that start alone. Where the body breaks before its code, and the head says nothing of a retry, it is a body cut short.
 //!
 //! # What is different for some calls
 //!

@@ -195,8 +195,13 @@ pub(crate) fn root(start: &[u8]) -> Root {
         Some(b'<') => {}
         Some(_) => return Root::Other,
     }
-    // The outermost element comes early, behind a declaration at most.
-    let text = String::from_utf8_lossy(start.get(..LONGEST_PROLOGUE).unwrap_or(start));
+    // The outermost element comes early, behind a declaration and white space at most: S3 sends it to keep a connection
+    // alive, for minutes.
+    let mut space = false;
+    let prologue =
+        start.iter().copied().filter(|byte| !std::mem::replace(&mut space, byte.is_ascii_whitespace()) || !space);
+    let prologue: Vec<u8> = prologue.take(LONGEST_PROLOGUE).collect();
+    let text = String::from_utf8_lossy(&prologue);
     let mut reader = Reader::from_str(&text);
     loop {
         match reader.read_event() {
@@ -204,14 +209,14 @@ pub(crate) fn root(start: &[u8]) -> Root {
                 return Root::Error;
             }
             Ok(Event::Start(_) | Event::Empty(_)) => return Root::Other,
-            Ok(Event::Eof) | Err(_) if start.len() >= LONGEST_PROLOGUE => return Root::Other,
+            Ok(Event::Eof) | Err(_) if prologue.len() >= LONGEST_PROLOGUE => return Root::Other,
             Ok(Event::Eof) | Err(_) => return Root::Unknown,
             Ok(_) => {}
         }
     }
 }
 
-/// How far into a body its outermost element is looked for, in bytes.
+/// How far into a body its outermost element is looked for, in bytes, runs of white space counted as one.
 const LONGEST_PROLOGUE: usize = 1024;
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use crate::operation::{Next, Operation, Step};
 use crate::read_ahead::{ReadEnd, read_ahead, read_frames};
 use crate::registry::REGISTRY;
 use crate::replay::{KEPT_BODY, KeptError};
-use crate::report::Report;
+use crate::report::{Came, Report};
 use crate::sniff::Seen;
 use crate::task_scope::CallOptions;
 use crate::timeouts::within;
@@ -249,7 +249,9 @@ impl Sender {
             if self.is_success(&response) {
                 return Ok((response, None));
             }
-            let patience = clock.sleep_until(clock.now() + LONGEST_LOOK);
+            // The attempt's time ends the look, not the attempt: what the head says counts.
+            let longest = clock.now() + LONGEST_LOOK;
+            let patience = clock.sleep_until(until.map_or(longest, |(_, until)| until.min(longest)));
             let read = read_ahead(response.take_body(), KEPT_BODY, patience).await;
             Ok((response, Some(read)))
         };
@@ -275,10 +277,12 @@ impl Sender {
             let watch = Watch::new(report, &response, self.seen.may_fail_with_200);
             return Ok(watched(response, watch, deadline.filter(|_| gated)));
         };
-        let broken = matches!(read.end, ReadEnd::Broken(_));
-        let start = Some(read.start.clone()).filter(|start| !broken || !start.is_empty());
-        let is_whole = !matches!(read.end, ReadEnd::More(_));
-        match report.failed(response.status(), response.headers().clone(), start, is_whole) {
+        let came = match &read.end {
+            ReadEnd::Whole => Came::Whole,
+            ReadEnd::More(_) => Came::InPart,
+            ReadEnd::Broken(error) => Came::CutShort(error.clone()),
+        };
+        match report.failed(response.status(), response.headers().clone(), read.start.clone(), came) {
             Some(held) => Err(held.into()),
             None => {
                 *response.body_mut() = read.into_body(deadline);

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use aws_smithy_types::body::SdkBody;
@@ -10,6 +11,7 @@ use cloud_governor::Sleep;
 use http_body::{Body, Frame};
 
 use crate::body::{BoxError, Deadline, late};
+use crate::replay::SharedError;
 
 /// The first part of a body, and the rest of it.
 pub(crate) struct Read {
@@ -25,7 +27,7 @@ pub(crate) enum ReadEnd {
     /// It goes on beyond the limit, or took too long.
     More(SdkBody),
     /// It broke.
-    Broken(BoxError),
+    Broken(SharedError),
 }
 
 /// Reads up to about `limit` bytes ahead, for as long as `patience` lasts; a body that is in memory is only looked at.
@@ -57,7 +59,7 @@ pub(crate) async fn read_frames(mut body: SdkBody, limit: usize, patience: impl 
     });
     let end = match end.await {
         Some(Ok(())) => ReadEnd::Whole,
-        Some(Err(error)) => ReadEnd::Broken(error),
+        Some(Err(error)) => ReadEnd::Broken(SharedError(Arc::from(error))),
         None => ReadEnd::More(body),
     };
     Read { start: start.freeze(), end }
@@ -69,7 +71,7 @@ impl Read {
         let rest = match self.end {
             ReadEnd::Whole => return SdkBody::from(self.start),
             ReadEnd::More(rest) => Ok(rest),
-            ReadEnd::Broken(error) => Err(Some(error)),
+            ReadEnd::Broken(error) => Err(Some(error.into())),
         };
         SdkBody::from_body_1_x(Rejoined { start: Some(self.start), rest, deadline })
     }

@@ -13,7 +13,7 @@ use cloud_governor::{Class, Classification, Facts, Transport, Verdict};
 use crate::named::Named;
 use crate::operation::Operation;
 use crate::registry::REGISTRY;
-use crate::replay::{Answer, KeptError};
+use crate::replay::{Answer, KeptError, SharedError};
 
 /// Whom to report to, and what is known of the request.
 pub(crate) struct Report {
@@ -30,27 +30,39 @@ pub(crate) struct Report {
     pub(crate) has_id: bool,
 }
 
+/// How far the body of a failed answer came.
+pub(crate) enum Came {
+    /// All of it is here.
+    Whole,
+    /// Its start is.
+    InPart,
+    /// It broke.
+    CutShort(SharedError),
+}
+
 impl Report {
     /// A failed answer came, with all or the start of its body. The SDK gets the returned error in its place, if any.
-    pub(crate) fn failed(
-        &self,
-        status: StatusCode,
-        headers: Headers,
-        body: Option<Bytes>,
-        is_whole: bool,
-    ) -> Option<Held> {
-        let named = body.as_deref().map(|body| Named::of(&headers, body)).unwrap_or_default();
+    pub(crate) fn failed(&self, status: StatusCode, headers: Headers, body: Bytes, came: Came) -> Option<Held> {
+        let named = Named::of(&headers, &body);
         let number = status.as_u16();
-        let classification = self.operation.classify(named.facts(number, &headers));
+        let mut classification = self.operation.classify(named.facts(number, &headers));
+        let mut answer = Answer::Response { status, headers: headers.clone(), body };
+        if let Came::CutShort(error) = &came
+            && named.code.is_none()
+            && classification.class == Class::Fatal
+        {
+            // What would have named it did not come.
+            classification = self.operation.classify(Facts::new().transport(Transport::BodyCutShort));
+            answer = Answer::CutShort { status, headers, error: Arc::new(error.clone()) };
+        }
         // Without a code, and with a status that says nothing, the typed error may still know.
         let unnamed = self.steered && self.gated && named.code.is_none() && classification.class == Class::Fatal;
-        let answer = Answer::Response { status, headers, body: body.unwrap_or_default() };
         let settled = (!unnamed).then(|| classification.clone());
         let verdict = self.operation.failed(settled, named.bare_code(), answer);
         let known = is_known(number, named.bare_code());
         self.keep(verdict, known);
         // A body that has no end in sight is not read to be thrown away.
-        let is_held = self.is_retried(verdict) && !(known && is_whole);
+        let is_held = self.is_retried(verdict) && (!known || matches!(came, Came::InPart));
         is_held.then(|| Held { status: number, kind: kind(&classification) })
     }
 

@@ -134,3 +134,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_outermost_element_is_found_behind_white_space_of_any_length() {
+    let behind =
+        |space: usize, rest: &str| root(format!("<?xml version=\"1.0\"?>{}{rest}", " \n".repeat(space)).as_bytes());
+    for space in [0, 1, 600, 30_000] {
+        assert_eq!(behind(space, "<Error>"), Root::Error);
+        assert_eq!(behind(space, "<Error xmlns=\"urn:x\">"), Root::Error);
+        assert_eq!(behind(space, "<Errors>"), Root::Other);
+        assert_eq!(behind(space, "<Err"), Root::Unknown);
+        assert_eq!(behind(space, ""), Root::Unknown);
+        assert_eq!(behind(space, &format!("<!--{}--><Error>", "x".repeat(2000))), Root::Other, "not for ever");
+    }
+}

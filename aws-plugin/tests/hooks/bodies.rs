@@ -67,3 +67,31 @@ async fn a_body_cut_short_is_retried_also_where_no_gate_is() {
     let totals = totals(&governor);
     assert_eq!((totals.operations, totals.calls, totals.transient_errors), (1, 2, 1));
 }
+
+/// AWS JSON services throttle with 400: without its body, the answer is not known to be the caller's fault.
+#[tokio::test(start_paused = true)]
+async fn a_failed_answer_that_breaks_before_its_code_is_a_body_cut_short() {
+    let cut = || Reply::Broken { status: 400, start: "{\"mess".into() };
+    let server = Server::script([cut(), Reply::Broken { status: 400, start: "".into() }, Reply::parameter()]);
+    let governor = governor(|aws| aws.max_retries(2));
+    let client = ssm(&server, &governor);
+    client.get_parameter().name("a").send().await.expect("the third answer");
+    let seen = totals(&governor);
+    assert_eq!((seen.calls, seen.throttled, seen.transient_errors), (3, 0, 2));
+
+    let server = Server::always(cut());
+    let error = ssm(&server, &governor).get_parameter().name("a").send().await.expect_err("cut short");
+    assert!(matches!(error, SdkError::ResponseError(_)), "{error:?}");
+    assert_eq!(server.count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_answer_that_breaks_is_judged_by_the_code_in_its_head() {
+    for (code, attempts, throttled) in [("ThrottlingException", 3, 3), ("ParameterNotFound", 1, 0)] {
+        let broken = Reply::Broken { status: 400, start: "".into() };
+        let server = Server::always(Reply::With("x-amzn-errortype", code, Box::new(broken)));
+        let governor = governor(|aws| aws.max_retries(2));
+        ssm(&server, &governor).get_parameter().name("a").send().await.expect_err(code);
+        assert_eq!((server.count(), totals(&governor).throttled), (attempts, throttled), "{code}");
+    }
+}

@@ -104,3 +104,41 @@ async fn a_status_that_means_nothing_is_returned_at_once() {
         assert_eq!(server.count(), 1, "{status}");
     }
 }
+
+/// The start of a body that is read for its code, in bytes.
+const START: usize = 64 * 1024;
+
+#[tokio::test(start_paused = true)]
+async fn a_body_as_long_as_the_start_that_is_read_and_one_byte_more_are_given_as_they_are() {
+    for length in [START - 1, START, START + 1] {
+        let frame = r#"{"__type":"ParameterNotFound","message":""}"#.len();
+        let body = format!(r#"{{"__type":"ParameterNotFound","message":"{}"}}"#, "x".repeat(length - frame));
+        assert_eq!(body.len(), length);
+        let body = Bytes::from(body);
+        let parts: Vec<_> = (0..length).step_by(1000).map(|at| body.slice(at..length.min(at + 1000))).collect();
+        let parts: Vec<_> = parts.into_iter().map(|part| (Duration::ZERO, Ok(part))).collect();
+        let server = Server::new(move |_, number| match number {
+            1 => Reply::Stream { status: 503, parts: parts.clone() },
+            _ => Reply::Stream { status: 400, parts: parts.clone() },
+        });
+        let governor = governor(|aws| aws);
+        let error = ssm(&server, &governor).get_parameter().name("a").send().await.expect_err("not found");
+        assert_eq!(error.code(), Some("ParameterNotFound"));
+        assert_eq!((error.message().map(str::len), server.count()), (Some(length - frame), 2));
+    }
+}
+
+/// The head came in time, and says what has to be known.
+#[tokio::test(start_paused = true)]
+async fn a_head_that_throttles_is_obeyed_also_if_the_attempt_timeout_ends_the_wait_for_its_body() {
+    for timeout in [1, 5, 10] {
+        let stalled = Reply::With("retry-after", "30", Box::new(endless(503, "<Error>")));
+        let server = Server::script([stalled, Reply::new(200, "content")]);
+        let governor = governor(|aws| aws.attempt_timeout(seconds(timeout)));
+        s3(&server, &governor).get_object().bucket("b").key("k").send().await.expect("the second answer");
+        let waited = server.requests()[1].at;
+        assert!((seconds(30)..seconds(40)).contains(&waited), "{timeout}: {waited:?}");
+        let totals = totals(&governor);
+        assert_eq!((totals.throttled, totals.transient_errors), (1, 0), "{timeout}");
+    }
+}

@@ -136,7 +136,7 @@ impl Listing {
                 if let Next::Page(token) = &self.next
                     && !paging
                     && running.len() < width
-                    && self.rows.len() < PAGES_AHEAD * self.fan_out
+                    && self.rows.len() < self.fan_out.saturating_mul(PAGES_AHEAD)
                 {
                     paging = true;
                     running.push(perform(Work::Page(token.clone())));

@@ -107,7 +107,7 @@ impl World {
             Signed { config, places: places(&id, regions.clone()), id: Some(id) }
         };
         let accounts = aws.fleet().accounts().iter().map(signed).collect();
-        let services = args.services.clone();
+        let services = distinct(&args.services);
         Ok(World { accounts, services: services.clone(), simulated: Some(Simulated { aws, server, services }) })
     }
 
@@ -117,13 +117,13 @@ impl World {
     /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`].
     pub async fn real(args: &Args) -> Result<Self, WorldError> {
         check_profiles(&args.profiles).await?;
-        let mut profiles: Vec<_> = args.profiles.iter().map(|name| Some(name.as_str())).collect();
+        let mut profiles: Vec<_> = distinct(&args.profiles).into_iter().map(Some).collect();
         if profiles.is_empty() {
             profiles.push(None);
         }
         let mut accounts = Vec::new();
         for profile in profiles {
-            let name = profile.unwrap_or("default").to_owned();
+            let name = profile.clone().unwrap_or_else(|| "default".to_owned());
             let mut loader = aws_config::defaults(behaviour());
             if let Some(profile) = profile {
                 loader = loader.profile_name(profile);
@@ -135,13 +135,13 @@ impl World {
                 loader = loader.region(Region::new(region.clone()));
             }
             let config = loader.load().await;
-            let mut regions: Vec<_> = args.region_names.iter().cloned().map(Region::new).collect();
+            let mut regions: Vec<_> = distinct(&args.region_names).into_iter().map(Region::new).collect();
             if regions.is_empty() {
                 regions.push(config.region().cloned().ok_or_else(|| WorldError::NoRegion(name.clone()))?);
             }
             accounts.push(Signed { config, id: None, places: places(&name, regions) });
         }
-        Ok(World { accounts, services: args.services.clone(), simulated: None })
+        Ok(World { accounts, services: distinct(&args.services), simulated: None })
     }
 
     /// The listings of all places, for one run: what the SDK learns in it is its own.
@@ -270,6 +270,17 @@ async fn check_profiles(names: &[String]) -> Result<(), WorldError> {
         Some(unknown) => Err(WorldError::UnknownProfile(unknown.clone())),
         None => Ok(()),
     }
+}
+
+/// Each once, in the order in which they are named: what is named twice is there once.
+fn distinct<T: Clone + PartialEq>(named: &[T]) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for name in named {
+        if !distinct.contains(name) {
+            distinct.push(name.clone());
+        }
+    }
+    distinct
 }
 
 fn places(account: &str, regions: Vec<Region>) -> Vec<(Arc<Place>, Region)> {

@@ -1,7 +1,8 @@
 //! EC2 through its real client.
 
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_credential_types::Credentials;
@@ -172,6 +173,41 @@ async fn the_client_s_own_paginator_is_governed_page_by_page() {
 }
 
 #[tokio::test]
+async fn a_thousand_lists_left_on_any_page_leave_nothing_behind() {
+    let settings = "ratelimit: { aws: { account_concurrency: 8, base_delay: 0.01, max_backoff: 0.1, retry_budget: 100000, \
+                    breaker: { failures: 100000 }, services: { ec2: { max_rps: 5000, burst: 50 } } } }";
+    let site = Site::start(limits("ec2.DescribeVpcs", 400.0, 400.0), settings).await;
+    for fault in ["brownout=1/5", "cut=1/9", "slow=2ms"] {
+        site.server.faults().add(fault.parse().expect("a fault"));
+    }
+    let lists: Vec<_> = (0..1000_u64)
+        .map(|number| {
+            let mut pages = site.ec2.describe_vpcs().into_paginator().page_size(5).send();
+            let patience = Duration::from_millis(number.wrapping_mul(7919) % 2000);
+            tokio::spawn(tokio::time::timeout(patience, async move { while pages.next().await.is_some() {} }))
+        })
+        .collect();
+    let mut left = 0;
+    for list in lists {
+        left += u32::from(list.await.expect("no panic").is_err());
+    }
+    assert!(left > 100, "{left}");
+    let leaf = site.governor.inspect(&site.scope("DescribeVpcs")).expect("a leaf that was called");
+    assert_eq!((leaf.slots_in_use, leaf.waiting_for_rate, leaf.waiting_for_slot), (0, 0, 0), "{leaf:?}");
+    site.server.faults().clear();
+    site.ec2.describe_subnets().max_results(100).send().await.expect("an answer");
+    let Site { server, ec2, .. } = site;
+    drop(ec2);
+    server.stop().await;
+    let ended = async {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ended).await.expect("no task is left");
+}
+
+#[tokio::test]
 async fn what_the_client_reads_of_an_instance_is_what_the_simulation_has() {
     let site = Site::start(Limits::default(), "ratelimit: { enabled: true }").await;
     let estate = &site.aws.fleet().accounts()[0].estate(REGION).ec2;
@@ -192,23 +228,44 @@ async fn what_the_client_reads_of_an_instance_is_what_the_simulation_has() {
     assert_eq!(answer.security_groups()[0].ip_permissions()[0].from_port(), Some(443));
 }
 
+/// The shortest program, signed with the keys of an account.
+async fn describe_vpcs(site: &Site, key: &str, secret: &str, region: Option<&str>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_describe_vpcs"));
+    command
+        .env("AWS_ENDPOINT_URL", site.server.url())
+        .env_remove("AWS_REGION")
+        .env_remove("AWS_DEFAULT_REGION")
+        .env("AWS_ACCESS_KEY_ID", key)
+        .env("AWS_SECRET_ACCESS_KEY", secret)
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+    if let Some(region) = region {
+        command.env("AWS_REGION", region);
+    }
+    tokio::task::spawn_blocking(move || command.output()).await.expect("a thread").expect("the program starts")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn describe_vpcs_prints_every_vpc_of_the_default_profile() {
     let site = Site::start(Limits::default(), "ratelimit: { enabled: true }").await;
     let account = &site.aws.fleet().accounts()[0];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_describe_vpcs"));
-    command
-        .env("AWS_ENDPOINT_URL", site.server.url())
-        .env("AWS_REGION", REGION)
-        .env("AWS_ACCESS_KEY_ID", account.access_key_id())
-        .env("AWS_SECRET_ACCESS_KEY", account.secret_access_key())
-        .env("AWS_CONFIG_FILE", "/dev/null")
-        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
-    let output = tokio::task::spawn_blocking(move || command.output()).await;
-    let output = output.expect("a thread").expect("the program starts");
+    let output = describe_vpcs(&site, account.access_key_id(), account.secret_access_key(), Some(REGION)).await;
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).expect("text");
     let printed: Vec<_> = printed.lines().filter_map(|line| line.split(' ').next()).collect();
     let there = &account.estate(REGION).ec2.vpcs;
     assert_eq!(printed, there.iter().map(|vpc| vpc.id.as_str()).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn describe_vpcs_says_what_is_wrong_and_shows_no_answer() {
+    let site = Site::start(Limits::default(), "ratelimit: { enabled: true }").await;
+    for (region, reason) in [(Some(REGION), "AuthFailure"), (None, "missing signing region")] {
+        let output = describe_vpcs(&site, "AKIANOBODY", "hush", region).await;
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(output.stdout.is_empty() && said.contains(reason), "{said}");
+        assert!(["hush", "SdkBody", "headers", "Signature="].iter().all(|word| !said.contains(word)), "{said}");
+    }
 }

@@ -2,7 +2,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use cloud_governor::RefusalKind;
-use cloud_governor_examples::inventory::{Found, INTERRUPTED, Kind, LOST, Report, World};
+use cloud_governor_examples::inventory::{Found, INTERRUPTED, Kind, LOST, Mode, Plain, Report, World};
 
 use crate::common::{answered_and_needed, args, governed, outage, plain, run, run_until};
 
@@ -128,4 +128,16 @@ async fn one_service_that_answers_is_reason_to_wait_for_the_others() {
     let report = run(&args(&format!("{line} {WITHOUT_EC2}")), &governed(config)).await;
     assert_eq!((report.lost, report.exit_code), (0, 0), "{report}");
     assert!(report.requeues > 0, "{report}");
+}
+
+#[tokio::test]
+async fn debug_shows_no_key_of_a_world_or_its_listings() {
+    let args = args("--accounts 1 --regions 1 --size small");
+    let world = World::simulate(&args).await.expect("a simulation");
+    let secret = world.simulated().expect("a simulation").aws().fleet().accounts()[0].secret_access_key().to_owned();
+    for mode in [governed(""), Mode::Plain(Plain::Standard.retry())] {
+        let listings = world.listings(&mode, 4);
+        let shown = format!("{world:?} {mode:?} {listings:?}");
+        assert!(shown.contains("Listing") && !shown.contains(&secret));
+    }
 }

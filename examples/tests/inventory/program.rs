@@ -65,7 +65,7 @@ async fn the_tables_tell_places_messages_and_the_server_s_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_services_that_are_named_are_listed() {
-    let output = output(inventory(&format!("{SMALL} --services ssm,secretsmanager --json"))).await;
+    let output = output(inventory(&format!("{SMALL} --services ssm,secretsmanager,ssm --json"))).await;
     assert_eq!(output.status.code(), Some(0));
     let report = object(&output);
     assert_eq!((&report["lost"], &report["listed"]), (&0.into(), &(1 + 2 * (4 + 4)).into()));
@@ -74,6 +74,15 @@ async fn only_the_services_that_are_named_are_listed() {
     assert!(
         by_action.keys().all(|name| ["sts", "ssm", "secretsmanager"].contains(&name.split('.').next().unwrap_or("")))
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_fan_out_will_do() {
+    for fan_out in [0, u64::MAX] {
+        let output = output(inventory(&format!("{SMALL} --fan-out {fan_out} --services logs --json"))).await;
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(object(&output)["lost"], 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +121,7 @@ fn signed_for(aws: &Aws, mut command: Command) -> Command {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compatible_server_is_listed_like_a_real_aws() {
     let (aws, server) = elsewhere().await;
-    let line = format!("--endpoint-url {} --region eu-west-1 --region us-east-1", server.url());
+    let line = format!("--endpoint-url {} --region eu-west-1 --region us-east-1 --region eu-west-1", server.url());
     let json = output(signed_for(&aws, inventory(&format!("{line} --json")))).await;
     assert_eq!(json.status.code(), Some(0), "{json:?}");
     let report = object(&json);
@@ -175,6 +184,7 @@ async fn a_bad_command_line_has_the_same_exit_code() {
         "--limit logs.Nothing=4",
         "--accounts 0",
         "--size huge",
+        "--size vpcs=1000000,subnets=1000000",
         "--ungoverned legacy",
         "--services s3",
     ] {

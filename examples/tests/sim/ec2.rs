@@ -136,6 +136,14 @@ async fn what_ec2_would_not_take_is_refused_in_its_own_shape() {
         ("DescribeVpcs", "&Filter.one.Name=vpc-id", "UnknownParameter"),
         ("DescribeVpcs", "&Filter.1.Name=cidr&Filter.1.Value.1=10.0.0.0/16", "InvalidParameterValue"),
         ("DescribeVpcs", "&Filter.1.Name=vpc-id&Filter.1.Value.1=vpc-*", "InvalidParameterValue"),
+        ("DescribeVpcs", "&Filter.1.Name=vpc-id&Filter.1.Name=cidr&Filter.1.Value.1=vpc-1", "InvalidQueryParameter"),
+        ("DescribeVpcs", "&MaxResults=5&MaxResults=1000", "InvalidQueryParameter"),
+        ("DescribeVpcs", "&%4DaxResults=5&MaxResults=5", "InvalidQueryParameter"),
+        ("DescribeVpcs", "&Action=DescribeVpcs", "InvalidQueryParameter"),
+        ("DescribeVpcs", "&MaxResults=", "InvalidParameterValue"),
+        ("DescribeVpcs", "&MaxResults=0", "InvalidParameterValue"),
+        ("DescribeVpcs", "&MaxResults=99999999999999999999", "InvalidParameterValue"),
+        ("DescribeVpcs", "&NextToken=", "InvalidNextToken"),
         ("DescribeVpcs", "&Filter.1.Name=vpc-id", "MissingParameter"),
         ("DescribeVpcs", "&Filter.1.Value.1=vpc-1", "MissingParameter"),
         ("DescribeVolumes", "&Filter.1.Name=vpc-id&Filter.1.Value.1=vpc-1", "InvalidParameterValue"),
@@ -167,6 +175,41 @@ async fn a_token_of_another_selection_is_refused() {
     let form = format!("&MaxResults=5&NextToken={token}&Filter.1.Name=vpc-id&Filter.1.Value.1={vpc}");
     let got = site.ec2(0, REGION, "DescribeSubnets", &form).await.expect("an answer");
     assert!(got.status == 400 && got.body.contains("InvalidNextToken"), "{}", got.body);
+}
+
+/// Whatever is quoted of a request, an answer is XML.
+#[tokio::test]
+async fn what_no_xml_can_hold_is_not_quoted() {
+    let site = start(wide_open()).await;
+    for form in ["&VpcId.1=a%00b%1bc%3Cd", "&a%00b%1bc%3Cd=1", "&MaxResults=a%00b%1bc%3Cd", "&VpcId.1=a%EF%BF%BFbc%3Cd"]
+    {
+        let got = site.ec2(0, REGION, "DescribeVpcs", form).await.expect("an answer");
+        assert_eq!(got.status, 400);
+        assert!(got.body.contains("abc&lt;d"), "{:?}", got.body);
+    }
+}
+
+#[tokio::test]
+async fn filters_may_be_numbered_with_gaps() {
+    let site = start(wide_open()).await;
+    let vpc = &estate(&site).vpcs[0].id;
+    let form = format!("&Filter.9.Value.7={vpc}&Filter.9.Value.3={vpc}&Filter.9.Name=vpc-id&VpcId.40={vpc}");
+    assert_eq!(follow(&site, "DescribeVpcs", "vpcId", &form).await.concat(), [vpc.as_str()]);
+}
+
+#[tokio::test]
+async fn a_request_that_is_no_form_or_too_long_is_refused() {
+    let site = start(wide_open()).await;
+    let url = format!("{}/?Action=DescribeVpcs&Version=2016-11-15", site.server.url());
+    let mut get = signed(site.account(0), REGION, "ec2").method("GET").body(http_body_util::Full::default());
+    *get.as_mut().expect("a request").uri_mut() = url.parse().expect("a URL");
+    let got = site.client.request(get.expect("a request")).await.expect("an answer");
+    assert_eq!(got.status(), 400, "the parameters are those of the body");
+    for (body, status) in [("", 400), ("{\"Action\":\"DescribeVpcs\"}", 400), (&"x".repeat(1 << 20), 413)] {
+        let got = site.send(signed(site.account(0), REGION, "ec2"), body).await;
+        // A client that is told while it still writes may not hear of it.
+        assert!(got.is_err() && status == 413 || got.is_ok_and(|got| got.status == status), "{status}");
+    }
 }
 
 #[tokio::test]

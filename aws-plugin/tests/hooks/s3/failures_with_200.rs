@@ -137,6 +137,32 @@ async fn a_slow_copy_that_is_kept_alive_with_white_space_is_waited_for() {
     assert_eq!(server.count(), 1);
 }
 
+/// White space between declaration and error means nothing; inside a tag it does.
+#[tokio::test(start_paused = true)]
+async fn an_error_is_found_however_it_is_cut_up_and_whatever_white_space_stands_before_it() {
+    let error = |before: &str| {
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>{before}<Error xmlns=\"urn:x\"><Code>SlowDown</Code><Message>not  now</Message></Error>"
+        )
+    };
+    for body in [error(""), error(&"\n".repeat(5000))] {
+        for size in [1, 7, 1000, body.len()] {
+            let parts = body.as_bytes().chunks(size).map(|part| (std::time::Duration::ZERO, Ok(part.to_vec().into())));
+            let server = Server::always(Reply::Stream { status: 200, parts: parts.collect() });
+            let governor = governor(|aws| aws.max_retries(1));
+            let copy = s3(&server, &governor).copy_object().bucket("b").key("k").copy_source("b/o");
+            let failed = copy.send().await.expect_err("slow down");
+            assert_eq!((failed.code(), failed.message()), (Some("SlowDown"), Some("not  now")), "{size}");
+            assert_eq!((server.count(), totals(&governor).throttled), (2, 2), "{size} {}", body.len());
+        }
+        let server = Server::always(Reply::new(200, body));
+        let governor = governor(|aws| aws.max_retries(1));
+        let copy = s3(&server, &governor).copy_object().bucket("b").key("k").copy_source("b/o");
+        copy.send().await.expect_err("slow down");
+        assert_eq!(totals(&governor).throttled, 2);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_interceptor_changes_nothing_about_them() {
     for (code, throttled) in [("SlowDown", 3), ("ServiceUnavailable", 0)] {

@@ -6,4 +6,5 @@ mod errors;
 mod event_streams;
 mod express;
 mod failures_with_200;
+mod many;
 mod uploads;

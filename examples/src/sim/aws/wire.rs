@@ -200,7 +200,11 @@ impl Wire {
 
     fn written(self, status: StatusCode, document: Result<String, quick_xml::SeError>) -> Answer {
         match document {
-            Ok(xml) => self.answer(status, "text/xml", xml),
+            Ok(mut xml) => {
+                // No XML can hold them, and a message may quote a request that does.
+                xml.retain(|letter| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}'));
+                self.answer(status, "text/xml", xml)
+            }
             Err(_) => self.answer(StatusCode::INTERNAL_SERVER_ERROR, "text/xml", String::new()),
         }
     }

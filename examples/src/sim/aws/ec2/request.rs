@@ -1,6 +1,6 @@
 //! The form of a request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Error;
 
@@ -11,7 +11,7 @@ const PAGE: std::ops::RangeInclusive<u32> = 5..=1000;
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) ids: Vec<String>,
-    vpcs: Option<Vec<String>>,
+    vpcs: Option<BTreeSet<String>>,
     /// Without a bound where none is given: EC2 then answers with everything.
     pub(super) page_size: u32,
     paged: bool,
@@ -22,7 +22,7 @@ pub(super) struct Request {
 #[derive(Debug, Default)]
 struct Filter {
     name: Option<String>,
-    values: Vec<String>,
+    values: BTreeSet<String>,
 }
 
 /// Whether a request names nothing but its action: EC2 throttles those apart.
@@ -36,8 +36,15 @@ impl Request {
     pub(super) fn read(body: &[u8], id: &str, filters: &[&str]) -> Result<Self, Error> {
         let mut request = Request { ids: Vec::new(), vpcs: None, page_size: u32::MAX, paged: false, next_token: None };
         let mut given: BTreeMap<u32, Filter> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         for (name, value) in form_urlencoded::parse(body) {
             let value = value.into_owned();
+            if !seen.insert(name.clone()) {
+                return Err(Error::bad_request(
+                    "InvalidQueryParameter",
+                    format!("The parameter {name} is given twice"),
+                ));
+            }
             let mut path = name.split('.');
             let parts = (path.next().unwrap_or_default(), path.next().map(str::parse), path.next(), path.next());
             match parts {
@@ -51,7 +58,7 @@ impl Request {
                     given.entry(number).or_default().name = Some(value);
                 }
                 ("Filter", Some(Ok(number)), Some("Value"), Some(index)) if index.parse::<u32>().is_ok() => {
-                    given.entry(number).or_default().values.push(value);
+                    given.entry(number).or_default().values.insert(value);
                 }
                 (member, Some(Ok(_)), None, None) if member == id => request.ids.push(value),
                 _ => {
@@ -82,7 +89,7 @@ impl Request {
 
     /// Whether a resource of this VPC, or of none, is asked for.
     pub(super) fn is_in_vpc(&self, vpc: Option<&str>) -> bool {
-        self.vpcs.as_ref().is_none_or(|vpcs| vpcs.iter().any(|asked| Some(asked.as_str()) == vpc))
+        self.vpcs.as_ref().is_none_or(|vpcs| vpc.is_some_and(|vpc| vpcs.contains(vpc)))
     }
 
     /// What the request is about, page apart.

@@ -38,6 +38,13 @@ impl Ec2Size {
             ("security_groups", &self.security_groups),
         ]
     }
+
+    /// The most that a region holds: the busiest of its account, or another.
+    pub(super) fn most(&self, busiest: bool) -> u64 {
+        let count = |range: &RangeInclusive<u32>| u64::from(if busiest { *range.end() } else { few(range) });
+        let in_vpc = u64::from(*self.subnets.end()) + u64::from(*self.security_groups.end());
+        count(&self.vpcs) * (1 + in_vpc) + count(&self.instances) + count(&self.volumes)
+    }
 }
 
 /// A VPC.
@@ -81,7 +88,8 @@ pub struct Ec2Estate {
 impl Ec2Estate {
     /// The estate of one place. `busiest` is the one of its account that has the most.
     pub(super) fn seeded(rng: &mut fastrand::Rng, size: &Ec2Size, busiest: bool) -> Self {
-        let mut count = |range: &RangeInclusive<u32>| if busiest { *range.end() } else { few(rng, range) };
+        let mut count =
+            |range: &RangeInclusive<u32>| if busiest { *range.end() } else { rng.u32(*range.start()..=few(range)) };
         let (vpcs, instances, volumes) = (count(&size.vpcs), count(&size.instances), count(&size.volumes));
         let vpcs: Vec<_> = (0..vpcs).map(|_| Vpc::seeded(rng, size)).collect();
         let instances = launched(rng, &vpcs, instances);
@@ -117,9 +125,9 @@ fn launched(rng: &mut fastrand::Rng, vpcs: &[Vpc], count: u32) -> Vec<Instance> 
     instances
 }
 
-/// A count from the lowest sixteenth of the range.
-fn few(rng: &mut fastrand::Rng, range: &RangeInclusive<u32>) -> u32 {
-    rng.u32(*range.start()..=range.start() + (range.end() - range.start()) / 16)
+/// The top of the lowest sixteenth of the range.
+fn few(range: &RangeInclusive<u32>) -> u32 {
+    range.start() + (range.end() - range.start()) / 16
 }
 
 /// As EC2's own: a prefix and 17 hexadecimal digits.

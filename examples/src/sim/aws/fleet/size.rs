@@ -8,6 +8,8 @@ use super::{Ec2Size, REGIONS};
 const MAX_ACCOUNTS: usize = 10_000;
 /// The most resources of one kind in one place.
 const MAX_RESOURCES: u32 = 1_000_000;
+/// The most that a fleet may come to: some two gigabytes of names and ids.
+const MAX_FLEET: u64 = 20_000_000;
 
 /// How large a fleet is. Each range is drawn from anew for every account and region.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,9 @@ pub enum FleetError {
     /// A range that is empty or goes beyond a million.
     #[error("{0}: {1:?} is empty or goes beyond {MAX_RESOURCES}")]
     Resources(&'static str, RangeInclusive<u32>),
+    /// Each part is possible, and all together are too many to keep.
+    #[error("accounts, regions and sizes may come to {0} resources, more than {MAX_FLEET}")]
+    Whole(u64),
 }
 
 impl FleetSize {
@@ -77,6 +82,16 @@ impl FleetSize {
                 return Err(FleetError::Resources(name, range.clone()));
             }
         }
-        Ok(())
+        let most = self.most();
+        if most > MAX_FLEET { Err(FleetError::Whole(most)) } else { Ok(()) }
+    }
+
+    /// How many resources the fleet may have at most, log streams apart, which are only counted.
+    pub(super) fn most(&self) -> u64 {
+        let (accounts, regions) = (self.accounts as u64, self.regions as u64);
+        let region: u64 =
+            [&self.log_groups, &self.parameters, &self.secrets].into_iter().map(|range| u64::from(*range.end())).sum();
+        let (busiest, other) = (self.ec2.most(true), self.ec2.most(false));
+        accounts * (regions * region + busiest + regions.saturating_sub(1) * other)
     }
 }

@@ -113,6 +113,32 @@ fn an_impossible_size_is_refused_by_name() {
     assert!(matches!(error, FleetError::Resources("secrets", _)));
     let error = refused(|size| size.ec2.subnets = 0..=2_000_000);
     assert!(matches!(error, FleetError::Resources("subnets", _)));
+    let error = refused(|size| (size.ec2.vpcs, size.ec2.subnets) = (0..=1_000_000, 0..=1_000_000));
+    assert!(matches!(error, FleetError::Whole(1_000_000_000_000..)), "{error}");
+    let error = refused(|size| (size.accounts, size.regions, size.ec2.instances) = (10_000, 12, 0..=1_000_000));
+    assert!(matches!(error, FleetError::Whole(_)), "{error}");
+}
+
+/// It is what decides whether there is memory for a fleet.
+#[test]
+fn no_fleet_has_more_than_its_size_may_come_to() {
+    for seed in 0..20 {
+        let size = FleetSize { accounts: 2, regions: 3, ..FleetSize::default() };
+        let totals = Fleet::seeded(seed, &size).expect("a possible size").totals();
+        let ec2 = totals.vpcs + totals.subnets + totals.security_groups + totals.instances + totals.volumes;
+        assert!(totals.log_groups + totals.parameters + totals.secrets + ec2 <= size.most(), "{seed}");
+    }
+    let ec2 = Ec2Size { vpcs: 2..=2, instances: 9..=9, volumes: 8..=8, subnets: 3..=3, security_groups: 5..=5 };
+    let size = FleetSize {
+        accounts: 2,
+        regions: 3,
+        log_groups: 5..=5,
+        parameters: 7..=7,
+        secrets: 1..=1,
+        ec2,
+        ..FleetSize::default()
+    };
+    assert_eq!(size.most(), 30 + 42 + 6 + 12 + 36 + 60 + 54 + 48);
 }
 
 #[test]
