@@ -40,7 +40,7 @@ fn the_exit_codes_shown_are_those_of_the_refusals() {
 #[test]
 fn the_comparison_shown_has_everybody_who_is_compared() {
     for contender in Contender::ALL {
-        assert!(README.contains(&format!("\n| {contender} ")), "the README lacks {contender}");
+        assert!(README.contains(&format!("\n| {contender}")), "the README lacks {contender}");
         assert!(README.contains(&format!(" {} ", contender.id())), "the README lacks {}", contender.id());
     }
 }
