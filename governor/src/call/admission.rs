@@ -1,14 +1,14 @@
 //! The way to one attempt: every control, in order.
 
-use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Attempt, Core, Current, GiveUp, Outcome, Verdict};
+use super::core::Core;
+use super::{Attempt, Current, GiveUp, Outcome, Terms, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 use crate::events;
 use crate::limiter::{Acquire, Asked};
@@ -27,8 +27,8 @@ pub(crate) enum Step {
 
 /// The way to one attempt.
 #[derive(Debug)]
-pub(crate) struct Admission {
-    core: Arc<Core>,
+pub(crate) struct Admission<'a> {
+    core: &'a Core,
     waiting: Option<Waiting>,
 }
 
@@ -46,15 +46,15 @@ struct Waiting {
     lease: Duration,
 }
 
-impl Admission {
-    pub(super) fn new(core: Arc<Core>) -> Self {
+impl<'a> Admission<'a> {
+    pub(super) fn new(core: &'a Core) -> Self {
         Admission { core, waiting: None }
     }
 
     /// Looks at every control, in order, at one point in time. Called again after every wait, so nothing is sent into
     /// a pause or an open circuit.
     pub(crate) fn look(&mut self, now: Timestamp, waker: &Waker) -> Step {
-        let core = &self.core;
+        let core = self.core;
         let waiting = match &mut self.waiting {
             Some(waiting) => waiting,
             none => match core.begin_admission(now) {
@@ -81,26 +81,31 @@ impl Admission {
     /// Counts what was waited, leaves every line and frees the probe's place.
     fn abandon(&mut self, now: Timestamp) {
         let Some(waiting) = self.waiting.take() else { return };
-        self.core.count_wait(waiting.since, now);
-        if !self.core.governed {
+        let leaf = self.core.leaf();
+        self.core.count_waited(waiting.since, now);
+        if !self.core.governed() {
             return;
         }
         waiting.acquire.leave(now);
-        self.core.leaf.bulkhead().leave(waiting.place);
+        leaf.bulkhead().leave(waiting.place);
         if let Some(pass) = waiting.pass {
-            self.core.leaf.breaker().release(pass);
+            leaf.breaker().release(pass);
         }
     }
 
     /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
     pub(crate) fn cancel(&mut self) {
         if self.waiting.is_some() {
-            self.abandon(self.core.clock.now());
+            self.abandon(self.core.now());
         }
     }
 
     pub(crate) fn scope(&self) -> &Scope {
-        &self.core.scope
+        self.core.scope()
+    }
+
+    pub(crate) fn clock(&self) -> &'a dyn Clock {
+        self.core.leaf().clock()
     }
 }
 
@@ -113,10 +118,10 @@ enum Look {
 
 impl Waiting {
     fn look(&mut self, core: &Core, now: Timestamp, waker: &Waker) -> Result<Look, Reason> {
-        if !core.governed {
+        if !core.governed() {
             return Ok(Look::Clear(None));
         }
-        let leaf = &core.leaf;
+        let leaf = core.leaf();
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Reason::Late(None));
         }
@@ -176,35 +181,43 @@ enum Reason {
 impl Core {
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting, Refusal> {
         let unreported = self.settle_unreported(now);
-        let mut state = self.state.lock();
+        self.leaf().touch(now);
+        let mut state = self.state();
         if let Some((_, verdict)) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
             return Err(self.ended(verdict, unreported));
         }
         if state.place.is_none() {
-            self.recorder.count(|counters| &counters.operations);
+            self.count(|counters| &counters.operations);
         }
+        let settings = &self.target().settings;
+        let terms = &mut state.terms;
+        if !std::mem::replace(&mut terms.deadline_begun, true)
+            && let Some(within) = settings.retry.deadline
+        {
+            terms.limit_deadline(now + within);
+        }
+        let Terms { policy, priority, without_slot, deadline, .. } = *terms;
+        let timeout = policy.attempt_timeout(&settings.retry);
         // A retry comes before calls that began later: it has waited its turn already.
-        let priority = state.priority;
         let place = *state.place.get_or_insert_with(|| Place::next(priority));
-        let timeout = state.policy.attempt_timeout;
         Ok(Waiting {
-            acquire: Acquire::new(self.leaf.buckets(), 1.0, place, state.deadline),
+            acquire: Acquire::new(self.leaf().buckets(), 1.0, place, deadline),
             place,
             pass: None,
             since: None,
-            deadline: state.deadline,
+            deadline,
             not_before: state.not_before,
-            takes_slot: state.takes_slot,
-            lease: timeout.unwrap_or_else(|| self.leaf.longest_attempt()),
+            takes_slot: !without_slot,
+            lease: timeout.unwrap_or_else(|| self.target().longest_attempt()),
         })
     }
 
     /// An attempt that never reported failed in passing; what it held goes back before the next asks for the same.
     /// Says whether there was one.
     fn settle_unreported(&self, now: Timestamp) -> bool {
-        let unreported = self.state.lock().current.as_ref().map(|current| current.number);
+        let unreported = self.state().current.as_ref().map(|current| current.number);
         if let Some(number) = unreported {
             self.settle(number, now, &Outcome::Failure(Classification::transient()));
         }
@@ -228,32 +241,32 @@ impl Core {
             }
             _ => (RefusalKind::CallEnded, "the call has ended"),
         };
-        Refusal::new(kind, self.scope.clone(), reason, None)
+        Refusal::new(kind, self.scope().clone(), reason, None)
     }
 
-    fn admitted(self: &Arc<Self>, now: Timestamp, slot: Option<Slot>, waiting: Waiting) -> Attempt {
+    fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: Waiting) -> Attempt {
         let Waiting { acquire, pass, since, .. } = waiting;
         let number = {
-            let mut state = self.state.lock();
+            let mut state = self.state();
             state.attempts = state.attempts.saturating_add(1);
             let number = state.attempts;
             state.last_pass = pass;
-            let acquire = Some(acquire).filter(|_| self.governed);
+            let acquire = Some(acquire).filter(|_| self.governed());
             let charge = state.charge.take();
             state.current = Some(Current { number, sent_at: now, slot, pass, acquire, charge });
             number
         };
-        self.count_wait(since, now);
-        self.recorder.count(|counters| &counters.calls);
+        self.count_waited(since, now);
+        self.count(|counters| &counters.calls);
         if number > 1 {
-            self.recorder.count(|counters| &counters.retries);
+            self.count(|counters| &counters.retries);
         }
-        Attempt::new(Arc::clone(self), number)
+        Attempt::new(self.clone(), number)
     }
 
-    fn count_wait(&self, since: Option<Timestamp>, now: Timestamp) {
+    fn count_waited(&self, since: Option<Timestamp>, now: Timestamp) {
         if let Some(since) = since {
-            self.recorder.waited(now.since(since));
+            self.count_wait(now.since(since));
         }
     }
 
@@ -281,7 +294,7 @@ impl Core {
             ),
         };
         let (charge, failed, attempts, pass) = {
-            let mut state = self.state.lock();
+            let mut state = self.state();
             let number = state.attempts;
             let failed = state.verdict.replace((number, Verdict::GiveUp(give_up))).is_some();
             (state.charge.take(), failed, number, state.last_pass)
@@ -289,15 +302,15 @@ impl Core {
         drop(charge);
         // An attempt that was cancelled says nothing about the service.
         if !failed {
-            self.recorder.count(|counters| &counters.rejected);
+            self.count(|counters| &counters.rejected);
             if kind == RefusalKind::CircuitOpen {
-                events::circuit_rejected(&self.scope, retry_after);
+                events::circuit_rejected(self.scope(), retry_after);
             } else {
-                events::retry_deadline_exceeded(&self.scope, attempts);
+                events::retry_deadline_exceeded(self.scope(), attempts);
             }
         } else {
             self.record_give_up(now, give_up, pass, attempts);
         }
-        Refusal::new(kind, self.scope.clone(), text, retry_after)
+        Refusal::new(kind, self.scope().clone(), text, retry_after)
     }
 }
