@@ -42,9 +42,7 @@ impl Bulkhead {
     fn ask_in_line(&self, place: Place, now: Timestamp, waker: &Waker) -> bool {
         let (taken, next, spent) = {
             let mut line = self.line.lock();
-            // Before the look for room: a slot that is returned after that look finds the line.
-            self.slots.open_line();
-            let taken = self.slots.has_room() && line.is_turn(place, now) && self.slots.take();
+            let taken = self.slots.open_line() && line.is_turn(place, now) && self.slots.take();
             let next = if taken {
                 line.remove(place);
                 // More than one slot may have come free before the first in line asked.
@@ -178,8 +176,9 @@ impl Slots {
         self.0.fetch_sub(1, Ordering::AcqRel) & LINE != 0
     }
 
-    fn open_line(&self) {
-        self.0.fetch_or(LINE, Ordering::AcqRel);
+    /// Says whether there is room: of what is returned from now on, the line is told.
+    fn open_line(&self) -> bool {
+        room_in(self.0.fetch_or(LINE, Ordering::AcqRel))
     }
 
     fn close_line(&self) {

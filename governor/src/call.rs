@@ -23,11 +23,13 @@ use crate::classify::Classification;
 use crate::clock::Timestamp;
 use crate::drive::{Admit, block_on_admission};
 use crate::error::Refusal;
-use crate::limiter::Acquire;
 use crate::policy::RetryPolicy;
 use crate::registry::Target;
 use crate::scope::Scope;
 use crate::waiters::{Place, Priority};
+
+/// What an attempt takes from each of its leaf's buckets, in tokens.
+const COST: f64 = 1.0;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,7 +167,8 @@ struct Current {
     sent_at: Timestamp,
     slot: Option<Slot>,
     pass: Option<Pass>,
-    acquire: Option<Acquire>,
+    /// The tokens it took from each of its leaf's buckets; none if it is not governed.
+    cost: Option<f64>,
     /// What the budget paid for it: spent once it is known to have been sent.
     charge: Option<Charge>,
 }

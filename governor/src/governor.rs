@@ -8,8 +8,9 @@ use crate::breaker::BreakerState;
 use crate::call::Call;
 use crate::classify::{Classification, Facts, Rules};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, ProviderSettings};
+use crate::config::{Config, LawName, ProviderSettings};
 use crate::handle::Handle;
+use crate::limiter::Phase;
 use crate::registry::{self, Leaf, Registry, Target, Targets, leaf_scope};
 use crate::scope::Scope;
 use crate::stats::{Stats, Summary, Totals};
@@ -167,6 +168,9 @@ impl Governor {
         let view = leaf.bucket().view(now);
         Some(Inspection {
             scope: leaf.scope().clone(),
+            law: view.law,
+            phase: view.phase,
+            measured_rps: view.measured_rps,
             rate_rps: view.rate_rps,
             ceiling_rps: view.ceiling_rps,
             burst: view.burst,
@@ -216,9 +220,15 @@ impl Default for Governor {
 pub struct Inspection {
     /// The scope that has this state: the operation's, or its service's.
     pub scope: Scope,
+    /// What its rate follows from.
+    pub law: LawName,
+    /// What the law holds to be true.
+    pub phase: Phase,
+    /// The server's own rate, in calls per second, where the law has measured it.
+    pub measured_rps: Option<f64>,
     /// The present rate, in calls per second.
     pub rate_rps: f64,
-    /// The rate that the settings allow, in calls per second.
+    /// The rate that the settings allow, in calls per second; where they name none, the fastest so far.
     pub ceiling_rps: f64,
     /// How many calls may go at once after a quiet time.
     pub burst: f64,

@@ -98,13 +98,14 @@ pub use classify::{
 };
 pub use clock::{Clock, FakeClock, Sleep, SystemClock, Timestamp};
 pub use config::{
-    BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, InvalidLimits, Jitter, Limits,
-    ProviderBuilder, ProviderSettings, RetrySettings, ServiceBuilder, ThrottleSettings,
+    BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, InvalidLimits, Jitter, LawName,
+    Limits, ProviderBuilder, ProviderSettings, RetrySettings, ServiceBuilder, ThrottleSettings,
 };
 pub use drive::Admit;
 pub use error::{Error, Refusal, RefusalKind};
 pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
 pub use handle::Handle;
+pub use limiter::Phase;
 pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
 pub use registry::MAX_LEAVES;
 pub use scope::{ParseScopeError, Scope};

@@ -1,7 +1,7 @@
 //! The adaptive token bucket, and the line before it.
 //!
-//! [`TokenBucket`] is the control law: a rate that halves when the server throttles and climbs back while it does
-//! not. [`Bucket`] is one with its waiters. [`Acquire`] takes a cost from several buckets at once or waits.
+//! [`TokenBucket`] is tokens and time; how fast they come is its [`law`]'s. [`Bucket`] is one with its waiters.
+//! [`Acquire`] takes a cost from several buckets at once or waits.
 //!
 //! Nobody sleeps on a promise made at an old rate: whoever wakes asks again, so that a lower rate or a pause holds
 //! those already in line and a higher one lets them go early. A call that cannot be served before its deadline is
@@ -10,6 +10,7 @@
 //! An acquisition over several buckets stands in the line of the first bucket that cannot serve it while keeping its
 //! place in those before, and takes from all in one step: no token is spent while another is waited for.
 
+mod law;
 mod token_bucket;
 
 use std::sync::Arc;
@@ -17,16 +18,17 @@ use std::sync::atomic;
 use std::task::Waker;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter, wake};
+pub(crate) use law::Answer;
+use law::AnswerEffect;
+pub use law::Phase;
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
-
-/// How late a waiter may come without losing the tokens of the time between. A full bucket of one token would lose what a
-/// timer's millisecond brings at every call: a twentieth of the rate at fifty calls a second.
-const LATENESS: Duration = Duration::from_millis(20);
 
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
@@ -43,11 +45,11 @@ struct State {
 }
 
 impl Bucket {
-    pub(crate) fn new(limits: Limits, law: ThrottleSettings, now: Timestamp) -> Self {
+    pub(crate) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
         static IDS: atomic::AtomicU64 = atomic::AtomicU64::new(0);
         Bucket {
             id: IDS.fetch_add(1, atomic::Ordering::Relaxed),
-            state: Mutex::new(State { tokens: TokenBucket::new(limits, law, now), line: WaitList::default() }),
+            state: Mutex::new(State { tokens: TokenBucket::new(limits, settings, now), line: WaitList::default() }),
         }
     }
 
@@ -60,7 +62,8 @@ impl Bucket {
     ) -> ThrottleEffect {
         let (effect, wakers) = {
             let mut state = self.state.lock();
-            let effect = state.tokens.throttled(now, sent_at, retry_after);
+            let waiting = !state.line.is_empty();
+            let effect = state.tokens.throttled(now, sent_at, retry_after, waiting);
             let wakers = if effect == ThrottleEffect::default() { Vec::new() } else { state.replan(now) };
             (effect, wakers)
         };
@@ -68,23 +71,28 @@ impl Bucket {
         effect
     }
 
-    /// A call was served. Says the rate before and after, if it was raised.
-    pub(crate) fn succeeded(&self, now: Timestamp) -> Option<(f64, f64)> {
-        let (raised, first) = {
+    /// An attempt was answered, and not throttled. Says the rate before and after, if it was raised.
+    pub(crate) fn answered(&self, now: Timestamp, answer: Answer) -> Option<(f64, f64)> {
+        let (effect, wakers) = {
             let mut state = self.state.lock();
-            let raised = state.tokens.succeeded(now);
-            let first = if raised.is_some() { state.line.call_first(now) } else { None };
-            (raised, first)
+            let effect = state.tokens.answered(now, answer);
+            let wakers = match effect {
+                AnswerEffect { reopened: true, .. } => state.replan(now),
+                AnswerEffect { raised: Some(_), .. } => state.line.call_first(now).into_iter().collect(),
+                _ => Vec::new(),
+            };
+            (effect, wakers)
         };
-        wake(first);
-        raised
+        wake(wakers);
+        effect.raised
     }
 
     /// Puts new limits into force. Whom to wake is the caller's to do, once it holds no lock either.
     #[must_use]
-    pub(crate) fn reconfigure(&self, limits: Limits, law: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
+    pub(crate) fn reconfigure(&self, limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
         let mut state = self.state.lock();
-        state.tokens.reconfigure(limits, law, now);
+        let waiting = !state.line.is_empty();
+        state.tokens.reconfigure(limits, settings, now, waiting);
         state.replan(now)
     }
 
@@ -120,8 +128,7 @@ impl Bucket {
 
 impl State {
     fn refill(&mut self, now: Timestamp) {
-        let late = if self.line.is_empty() { Duration::ZERO } else { LATENESS };
-        self.tokens.refill(now, late);
+        self.tokens.refill(now, !self.line.is_empty());
     }
 
     /// The rate or the pause changed: works out anew when each in line is served. Returns the wakers of the first
@@ -183,37 +190,32 @@ pub(crate) enum Asked {
     TooLate(Timestamp),
 }
 
-/// One cost, to be taken from every one of several buckets in one step, the narrowest first.
+/// One cost, to be taken from every one of several buckets in one step, the narrowest first. One that is named twice
+/// counts once.
 #[derive(Debug)]
-pub(crate) struct Acquire {
-    buckets: Vec<Arc<Bucket>>,
+pub(crate) struct Acquire<'a> {
+    buckets: &'a [Arc<Bucket>],
     cost: f64,
     place: Place,
     deadline: Option<Timestamp>,
 }
 
-impl Acquire {
-    pub(crate) fn new(buckets: &[Arc<Bucket>], cost: f64, place: Place, deadline: Option<Timestamp>) -> Self {
-        let mut distinct: Vec<Arc<Bucket>> = Vec::with_capacity(buckets.len());
-        for bucket in buckets {
-            if distinct.iter().all(|known| known.id != bucket.id) {
-                distinct.push(Arc::clone(bucket));
-            }
-        }
-        Acquire { buckets: distinct, cost, place, deadline }
+impl<'a> Acquire<'a> {
+    pub(crate) fn new(buckets: &'a [Arc<Bucket>], cost: f64, place: Place, deadline: Option<Timestamp>) -> Self {
+        Acquire { buckets, cost, place, deadline }
     }
 
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
         let (asked, wakers, spent) = {
-            let mut states = lock_all(&self.buckets);
+            let mut states = lock_all(self.buckets);
             let waits = states
                 .iter_mut()
                 .enumerate()
                 .find_map(|(index, state)| Some((index, state.ask(self.place, self.cost, now)?)));
             let (asked, wakers) = match waits {
                 None => {
-                    states.iter_mut().for_each(|state| state.tokens.take(self.cost));
+                    states.iter_mut().for_each(|state| state.tokens.take(self.cost, now));
                     (Asked::Taken, call_firsts(&mut states, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.ready_at) => {
@@ -249,25 +251,30 @@ impl Acquire {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        self.with_all(now, |state| state.tokens.give_back(self.cost));
+        give_back(self.buckets, self.cost, now);
     }
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        self.with_all(now, |state| {
+        change_all(self.buckets, now, |state| {
             state.line.remove(self.place);
         });
     }
+}
 
-    fn with_all(&self, now: Timestamp, change: impl Fn(&mut State)) {
-        let (wakers, spent) = {
-            let mut states = lock_all(&self.buckets);
-            states.iter_mut().for_each(|state| change(state));
-            (call_firsts(&mut states, now), take_spent(&mut states))
-        };
-        drop(spent);
-        wake(wakers);
-    }
+/// Gives tokens that were taken from each of these buckets back to it.
+pub(crate) fn give_back(buckets: &[Arc<Bucket>], cost: f64, now: Timestamp) {
+    change_all(buckets, now, |state| state.tokens.give_back(cost, now));
+}
+
+fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut State)) {
+    let (wakers, spent) = {
+        let mut states = lock_all(buckets);
+        states.iter_mut().for_each(|state| change(state));
+        (call_firsts(&mut states, now), take_spent(&mut states))
+    };
+    drop(spent);
+    wake(wakers);
 }
 
 fn call_firsts(states: &mut [MutexGuard<'_, State>], now: Timestamp) -> Vec<Waker> {
@@ -278,12 +285,18 @@ fn take_spent(states: &mut [MutexGuard<'_, State>]) -> Vec<Waker> {
     states.iter_mut().flat_map(|state| state.line.take_spent()).collect()
 }
 
-/// Locks every bucket, always in the same order, and returns the guards in the caller's order.
-fn lock_all(buckets: &[Arc<Bucket>]) -> Vec<MutexGuard<'_, State>> {
-    let mut order: Vec<usize> = (0..buckets.len()).collect();
-    order.sort_by_key(|&index| buckets[index].id);
-    let mut guards: Vec<(usize, MutexGuard<'_, State>)> =
-        order.into_iter().map(|index| (index, buckets[index].state.lock())).collect();
+/// Room for as many buckets as a call usually has: with no more, taking a token allocates nothing.
+type Few<T> = SmallVec<[T; 2]>;
+
+/// Locks every bucket once, always in the same order, and returns the guards in the caller's order.
+fn lock_all(buckets: &[Arc<Bucket>]) -> Few<MutexGuard<'_, State>> {
+    if let [bucket] = buckets {
+        return Few::from_iter([bucket.state.lock()]);
+    }
+    let mut order: Few<(usize, &Arc<Bucket>)> = buckets.iter().enumerate().collect();
+    order.sort_by_key(|(_, bucket)| bucket.id);
+    order.dedup_by_key(|(_, bucket)| bucket.id);
+    let mut guards: Few<_> = order.into_iter().map(|(index, bucket)| (index, bucket.state.lock())).collect();
     guards.sort_by_key(|&(index, _)| index);
     guards.into_iter().map(|(_, guard)| guard).collect()
 }

@@ -231,12 +231,12 @@ fn a_token_that_is_given_back_always_finds_the_one_that_waits() {
     model(move || {
         let limits = crate::config::Limits::new(1.0, 1.0, 0.05).unwrap();
         let bucket = Arc::new(Bucket::new(limits, law.clone(), NOW));
-        let take = |bucket: &Arc<Bucket>| {
+        fn take(bucket: &Arc<Bucket>) -> Acquire<'_> {
             let place = Place::next(Priority::Normal);
             let mut acquire = Acquire::new(std::slice::from_ref(bucket), 1.0, place, None);
             until(|waker| (acquire.ask(NOW, waker) == Asked::Taken).then_some(()));
             acquire
-        };
+        }
         let held = take(&bucket);
         let waiter = {
             let bucket = Arc::clone(&bucket);

@@ -242,7 +242,8 @@ impl Registry {
                 continue;
             }
             let limits = settings.limits_for(scope.service(), scope.operation());
-            wakers.extend(leaf.bucket().reconfigure(limits, settings.throttle.clone(), now));
+            let throttle = settings.throttle_for(scope.service(), scope.operation());
+            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now));
             leaf.breaker().reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }
         // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end.

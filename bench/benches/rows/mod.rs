@@ -70,16 +70,21 @@ pub(crate) fn ours() -> Result<Vec<Row>, Error> {
 }
 
 fn resolved() -> Result<Row, Error> {
-    scoped_as(RESOLVED)
+    let (governor, runtime) = (fast()?, runtime()?);
+    let handle = governor.handle(&scope());
+    Ok(Row::new(RESOLVED, move |calls| {
+        governor.reset();
+        runtime.block_on(async {
+            for _ in 0..calls {
+                send(black_box(&handle).call()).await;
+            }
+        });
+    }))
 }
 
 fn scoped() -> Result<Row, Error> {
-    scoped_as(SCOPED)
-}
-
-fn scoped_as(name: &'static str) -> Result<Row, Error> {
     let (governor, scope, runtime) = (fast()?, scope(), runtime()?);
-    Ok(Row::new(name, move |calls| {
+    Ok(Row::new(SCOPED, move |calls| {
         governor.reset();
         runtime.block_on(async {
             for _ in 0..calls {
@@ -97,11 +102,11 @@ fn contended() -> Result<Row, Error> {
         std::thread::scope(|threads| {
             for _ in 0..2 {
                 threads.spawn(|| {
-                    let scope = scope();
+                    let handle = governor.handle(&scope());
                     let runtime = runtime().expect("a runtime for the thread");
                     runtime.block_on(async {
                         for _ in 0..calls / 2 {
-                            send(governor.call(&scope)).await;
+                            send(handle.call()).await;
                         }
                     });
                 });

@@ -4,7 +4,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::Core;
-use super::{Attempt, Current, GiveUp, Outcome, Terms, Verdict};
+use super::{Attempt, COST, Current, GiveUp, Outcome, Terms, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
@@ -29,13 +29,13 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Admission<'a> {
     core: &'a Core,
-    waiting: Option<Waiting>,
+    waiting: Option<Waiting<'a>>,
 }
 
 /// What a waiting admission holds and knows.
 #[derive(Debug)]
-struct Waiting {
-    acquire: Acquire,
+struct Waiting<'a> {
+    acquire: Acquire<'a>,
     place: Place,
     pass: Option<Pass>,
     /// Since when it has been waiting for a token, a pause or a slot.
@@ -116,7 +116,7 @@ enum Look {
     Wait(Timestamp),
 }
 
-impl Waiting {
+impl Waiting<'_> {
     fn look(&mut self, core: &Core, now: Timestamp, waker: &Waker) -> Result<Look, Reason> {
         if !core.governed() {
             return Ok(Look::Clear(None));
@@ -179,14 +179,20 @@ enum Reason {
 }
 
 impl Core {
-    fn begin_admission(&self, now: Timestamp) -> Result<Waiting, Refusal> {
-        let unreported = self.settle_unreported(now);
+    fn begin_admission(&self, now: Timestamp) -> Result<Waiting<'_>, Refusal> {
         self.leaf().touch(now);
         let mut state = self.state();
+        let unreported = state.current.as_ref().map(|current| current.number);
+        if let Some(number) = unreported {
+            // It failed in passing; what it held goes back before this asks for the same.
+            drop(state);
+            self.settle(number, now, &Outcome::Failure(Classification::transient()));
+            state = self.state();
+        }
         if let Some((_, verdict)) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
-            return Err(self.ended(verdict, unreported));
+            return Err(self.ended(verdict, unreported.is_some()));
         }
         if state.place.is_none() {
             self.count(|counters| &counters.operations);
@@ -203,7 +209,7 @@ impl Core {
         // A retry comes before calls that began later: it has waited its turn already.
         let place = *state.place.get_or_insert_with(|| Place::next(priority));
         Ok(Waiting {
-            acquire: Acquire::new(self.leaf().buckets(), 1.0, place, deadline),
+            acquire: Acquire::new(self.leaf().buckets(), COST, place, deadline),
             place,
             pass: None,
             since: None,
@@ -212,16 +218,6 @@ impl Core {
             takes_slot: !without_slot,
             lease: timeout.unwrap_or_else(|| self.target().longest_attempt()),
         })
-    }
-
-    /// An attempt that never reported failed in passing; what it held goes back before the next asks for the same.
-    /// Says whether there was one.
-    fn settle_unreported(&self, now: Timestamp) -> bool {
-        let unreported = self.state().current.as_ref().map(|current| current.number);
-        if let Some(number) = unreported {
-            self.settle(number, now, &Outcome::Failure(Classification::transient()));
-        }
-        unreported.is_some()
     }
 
     /// The refusal of a call that asks for more after its end.
@@ -244,16 +240,16 @@ impl Core {
         Refusal::new(kind, self.scope().clone(), reason, None)
     }
 
-    fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: Waiting) -> Attempt {
-        let Waiting { acquire, pass, since, .. } = waiting;
+    fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: Waiting<'_>) -> Attempt {
+        let Waiting { pass, since, .. } = waiting;
         let number = {
             let mut state = self.state();
             state.attempts = state.attempts.saturating_add(1);
             let number = state.attempts;
             state.last_pass = pass;
-            let acquire = Some(acquire).filter(|_| self.governed());
+            let cost = self.governed().then_some(COST);
             let charge = state.charge.take();
-            state.current = Some(Current { number, sent_at: now, slot, pass, acquire, charge });
+            state.current = Some(Current { number, sent_at: now, slot, pass, cost, charge });
             number
         };
         self.count_waited(since, now);

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::core::Core;
-use super::{Current, GiveUp, Outcome, Verdict};
+use super::{COST, Current, GiveUp, Outcome, Verdict};
 use crate::backoff::Backoff;
 use crate::breaker::Pass;
 use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
+use crate::limiter::{Answer, give_back};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -47,8 +48,8 @@ impl Attempt {
     /// A retry that the budget paid for is still to be made, and still paid.
     pub fn unsent(self) {
         let Some(mut current) = self.core.take_current(self.number) else { return };
-        if let Some(acquire) = &current.acquire {
-            acquire.give_back(self.core.now());
+        if let Some(cost) = current.cost {
+            give_back(self.core.leaf().buckets(), cost, self.core.now());
         }
         {
             let mut state = self.core.state();
@@ -121,26 +122,37 @@ impl Core {
                 Verdict::Done
             }
             Outcome::Success => {
-                if let Some((from, to)) = self.leaf().bucket().succeeded(now) {
-                    events::rate_raised(self.leaf().scope(), from, to);
-                }
+                self.let_through(now, &current, true);
                 self.answered(current.pass);
                 Verdict::Done
             }
             Outcome::Failure(failure) if failure.class == Class::Fatal => {
+                self.let_through(now, &current, false);
                 self.answered(current.pass);
                 Verdict::Done
             }
             Outcome::Failure(failure) => {
                 self.count_failure(outcome);
-                if failure.class == Class::Throttled {
-                    self.throttled(now, &current, failure);
+                match failure.class {
+                    Class::Throttled => self.throttled(now, &current, failure),
+                    // It may have been executed, so it came past the server's limiter.
+                    _ if failure.resend == Resend::IfIdempotent => self.let_through(now, &current, false),
+                    _ => {}
                 }
                 self.after_failure(now, &current, failure)
             }
         };
         self.state().verdict = Some((number, verdict));
         verdict
+    }
+
+    /// The server's limiter let it through, whatever came of it then.
+    fn let_through(&self, now: Timestamp, current: &Current, served: bool) {
+        let cost = current.cost.unwrap_or(COST);
+        let answer = Answer { sent_at: current.sent_at, cost, served };
+        if let Some((from, to)) = self.leaf().bucket().answered(now, answer) {
+            events::rate_raised(self.leaf().scope(), from, to);
+        }
     }
 
     fn answered(&self, pass: Option<Pass>) {

@@ -1,5 +1,6 @@
 //! The clock of tests.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -32,15 +33,12 @@ pub struct FakeClock {
 struct FakeState {
     now: Timestamp,
     next_sleeper: u64,
-    sleepers: Vec<Sleeper>,
+    /// By the time they sleep until, then in the order in which they began: the order in which they are woken.
+    sleepers: BTreeMap<SleeperId, Waker>,
     parked: Vec<(Timestamp, Thread)>,
 }
 
-struct Sleeper {
-    id: u64,
-    until: Timestamp,
-    waker: Waker,
-}
+type SleeperId = (Timestamp, u64);
 
 impl FakeClock {
     /// A clock that stands at its origin.
@@ -54,15 +52,14 @@ impl FakeClock {
             let mut state = self.lock();
             state.now = state.now + by;
             let now = state.now;
-            let (due, rest): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut state.sleepers).into_iter().partition(|sleeper| sleeper.until <= now);
-            state.sleepers = rest;
+            let later = state.sleepers.split_off(&(now, u64::MAX));
+            let due = std::mem::replace(&mut state.sleepers, later);
             let (due_threads, parked): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut state.parked).into_iter().partition(|(until, _)| *until <= now);
             state.parked = parked;
             (due, due_threads)
         };
-        wakers.into_iter().for_each(|sleeper| sleeper.waker.wake());
+        wakers.into_values().for_each(Waker::wake);
         threads.into_iter().for_each(|(_, thread)| thread.unpark());
     }
 
@@ -70,9 +67,9 @@ impl FakeClock {
     pub fn advance_to_next(&self) -> bool {
         let (now, next) = {
             let state = self.lock();
-            let sleeping = state.sleepers.iter().map(|sleeper| sleeper.until);
+            let sleeping = state.sleepers.keys().next().map(|(until, _)| *until);
             let parked = state.parked.iter().map(|(until, _)| *until);
-            (state.now, sleeping.chain(parked).min())
+            (state.now, parked.chain(sleeping).min())
         };
         match next {
             Some(next) => {
@@ -91,13 +88,9 @@ impl FakeClock {
 
     /// Forgets a sleeper. Its waker is dropped without the lock: it may be all that keeps a task, whose own sleeps are
     /// then dropped too.
-    fn remove(&self, id: Option<u64>) {
+    fn remove(&self, id: Option<SleeperId>) {
         let Some(id) = id else { return };
-        let removed = {
-            let mut state = self.lock();
-            let index = state.sleepers.iter().position(|sleeper| sleeper.id == id);
-            index.map(|index| state.sleepers.swap_remove(index))
-        };
+        let removed = self.lock().sleepers.remove(&id);
         drop(removed);
     }
 
@@ -139,7 +132,7 @@ impl Clock for FakeClock {
 struct FakeSleep {
     clock: FakeClock,
     until: Timestamp,
-    id: Option<u64>,
+    id: Option<SleeperId>,
 }
 
 impl Future for FakeSleep {
@@ -153,8 +146,8 @@ impl Future for FakeSleep {
             return Poll::Ready(());
         }
         state.next_sleeper += 1;
-        let id = state.next_sleeper;
-        state.sleepers.push(Sleeper { id, until: self.until, waker: cx.waker().clone() });
+        let id = (self.until, state.next_sleeper);
+        state.sleepers.insert(id, cx.waker().clone());
         self.id = Some(id);
         Poll::Pending
     }

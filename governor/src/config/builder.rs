@@ -13,7 +13,7 @@ use super::layer::Layer;
 use super::node::{Node, Value};
 use super::read::Source;
 use super::resolve::resolve;
-use super::settings::Jitter;
+use super::settings::{Jitter, LawName};
 use crate::classify::Rule;
 
 /// Puts a [`Config`] together from its layers: built-in defaults < YAML < environment < code.
@@ -134,6 +134,10 @@ impl ConfigBuilder {
     }
 }
 
+fn rate(rps: Option<f64>) -> Value {
+    rps.map_or_else(|| Value::Text("none".to_owned()), Value::Number)
+}
+
 impl Document {
     fn read(self, problems: &mut Vec<ConfigProblem>) -> Option<Layer> {
         let (name, text) = match self {
@@ -183,9 +187,14 @@ impl ProviderBuilder {
         self.set(&["retry_budget"], Value::Whole(tokens.into()))
     }
 
-    /// The ceiling of a leaf's rate, in calls per second.
-    pub fn max_rps(self, rps: f64) -> Self {
-        self.set(&["max_rps"], Value::Number(rps))
+    /// What a leaf's rate follows from.
+    pub fn law(self, law: LawName) -> Self {
+        self.set(&["law"], Value::Text(law.name().to_owned()))
+    }
+
+    /// The ceiling of a leaf's rate, in calls per second; `None` where nobody knows it.
+    pub fn max_rps(self, rps: impl Into<Option<f64>>) -> Self {
+        self.set(&["max_rps"], rate(rps.into()))
     }
 
     /// How many calls a rested leaf lets through at once; one second's worth where it is not set.
@@ -303,9 +312,14 @@ impl ServiceBuilder {
         self.set("per_operation", Value::Bool(per_operation))
     }
 
-    /// The ceiling of the rate, in calls per second.
-    pub fn max_rps(self, rps: f64) -> Self {
-        self.set("max_rps", Value::Number(rps))
+    /// What the rate follows from.
+    pub fn law(self, law: LawName) -> Self {
+        self.set("law", Value::Text(law.name().to_owned()))
+    }
+
+    /// The ceiling of the rate, in calls per second; `None` where nobody knows it.
+    pub fn max_rps(self, rps: impl Into<Option<f64>>) -> Self {
+        self.set("max_rps", rate(rps.into()))
     }
 
     /// How many calls a rested bucket lets through at once.

@@ -7,9 +7,11 @@ use super::bounds;
 use super::error::{ConfigOrigin, ConfigProblem};
 use super::names::{check_provider, is_operation};
 use super::node::{Entry, Node, Value};
-use super::read::{At, Reading, Section, Source, boolean, count, duration, jitter, number, optional_duration};
+use super::read::{
+    At, Reading, Section, Source, boolean, count, duration, jitter, law, number, optional_duration, optional_number,
+};
 use super::rules;
-use super::settings::Jitter;
+use super::settings::{Jitter, LawName};
 use crate::classify::Rule;
 
 /// Lays one layer's value over that of the layers below.
@@ -67,6 +69,7 @@ partial! {
         enabled: Option<At<bool>>,
         account_concurrency: Option<At<u32>>,
         retry_budget: Option<At<u32>>,
+        law: Option<At<LawName>>,
         rates: Rates,
         failures: Option<At<u32>>,
         cooldown: Option<At<Duration>>,
@@ -90,7 +93,7 @@ partial! {
 
 partial! {
     Rates {
-        max_rps: Option<At<f64>>,
+        max_rps: Option<At<Option<f64>>>,
         burst: Option<At<f64>>,
         floor_rps: Option<At<f64>>,
     }
@@ -103,6 +106,7 @@ pub(super) struct Service {
     /// `ec2` in a file.
     pub(super) key: String,
     pub(super) per_operation: Option<At<bool>>,
+    pub(super) law: Option<At<LawName>>,
     pub(super) rates: Rates,
 }
 
@@ -111,6 +115,7 @@ impl Over for Service {
         Service {
             key: self.key,
             per_operation: self.per_operation.over(below.per_operation),
+            law: self.law.over(below.law),
             rates: self.rates.over(below.rates),
         }
     }
@@ -122,7 +127,8 @@ impl Layer {
     pub(super) fn built_in() -> Layer {
         let per_operation =
             At { value: true, path: "ratelimit.aws.services.ec2.per_operation".to_owned(), origin: ConfigOrigin::Code };
-        let ec2 = Service { key: "ec2".to_owned(), per_operation: Some(per_operation), rates: Rates::default() };
+        let ec2 =
+            Service { key: "ec2".to_owned(), per_operation: Some(per_operation), law: None, rates: Rates::default() };
         let aws = Provider { services: BTreeMap::from([(ec2.key.clone(), ec2)]), ..Provider::default() };
         Layer { providers: BTreeMap::from([("aws".to_owned(), aws)]), ..Layer::default() }
     }
@@ -184,6 +190,7 @@ impl Provider {
             enabled: section.take("enabled", boolean),
             account_concurrency: section.take("account_concurrency", count(1)),
             retry_budget: section.take("retry_budget", count(0)),
+            law: section.take("law", law),
             rates: Rates::read(&mut section),
             failures: breaker.take("failures", count(1)),
             cooldown: breaker.take("cooldown", duration),
@@ -213,7 +220,7 @@ impl Provider {
 impl Rates {
     fn read(section: &mut Section<'_>) -> Rates {
         Rates {
-            max_rps: section.take("max_rps", number(bounds::RATE)),
+            max_rps: section.take("max_rps", optional_number(bounds::RATE)),
             burst: section.take("burst", number(bounds::BURST)),
             floor_rps: section.take("floor_rps", number(bounds::RATE)),
         }
@@ -243,9 +250,10 @@ fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
             }
             other => other,
         });
+        let law = section.take("law", law);
         let rates = Rates::read(&mut section);
         section.finish();
-        services.insert(identity, Service { key, per_operation, rates });
+        services.insert(identity, Service { key, per_operation, law, rates });
     }
     services
 }

@@ -12,8 +12,10 @@
 //!   defaults:                     # what holds for every provider; each key may stand under a provider, too
 //!     enabled: true
 //!     account_concurrency: 64     # attempts in flight at once, per account
-//!     max_rps: 20                 # calls per second of a leaf: account, region, service (and operation)
-//!     burst: 20                   # calls that a rested leaf lets through at once; unset: one second's worth
+//!     law: aimd                   # what a leaf's rate follows from; or delivery_rate
+//!     max_rps: none               # the most calls per second of a leaf: account, region, service (and operation);
+//!                                 # none: not known. It starts at 20 then
+//!     # burst: 20                 # calls that a rested leaf lets through at once; unset: one second's worth
 //!     floor_rps: 0.05             # throttles never bring a leaf under this rate, or under max_rps if that is less
 //!     max_retries: 8              # after the first attempt
 //!     base_delay: 0.5             # the shortest backoff; a number of seconds, or a text such as 500ms or 2m
@@ -37,7 +39,7 @@
 //!     services: {}
 //!   aws:                          # any provider's name; its keys override the defaults one by one
 //!     services:
-//!       ec2:                      # a service: per_operation, max_rps, burst, floor_rps
+//!       ec2:                      # a service: per_operation, law, max_rps, burst, floor_rps
 //!         per_operation: true     # each operation has a bucket and a breaker of its own
 //! # "#;
 //! # assert_eq!(cloud_governor::Config::from_yaml(text, "docs")?, cloud_governor::Config::default());
@@ -60,7 +62,7 @@
 //!     services:
 //!       secretsmanager: { max_rps: 2, burst: 2 }
 //!       ec2: { per_operation: true, max_rps: 20 }
-//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: max_rps, burst, floor_rps
+//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: law, max_rps, burst, floor_rps
 //!     rules:
 //!       - { code: SlowDownPlease, status: 420, class: throttled }
 //! # "#;
@@ -101,7 +103,9 @@ mod tests;
 pub(crate) use bounds::{MOST, check_duration};
 pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder};
 pub use error::{ConfigError, ConfigOrigin, ConfigProblem};
-pub use settings::{BreakerSettings, InvalidLimits, Jitter, Limits, ProviderSettings, RetrySettings, ThrottleSettings};
+pub use settings::{
+    BreakerSettings, InvalidLimits, Jitter, LawName, Limits, ProviderSettings, RetrySettings, ThrottleSettings,
+};
 
 /// A valid configuration of the whole governor.
 ///

@@ -3,7 +3,7 @@
 use super::node::Value;
 
 /// Names that are keys of a provider: as a provider's name they are a key written one level too high.
-const SETTINGS: [&str; 20] = [
+const SETTINGS: [&str; 21] = [
     "account_concurrency",
     "attempt_timeout",
     "base_delay",
@@ -16,6 +16,7 @@ const SETTINGS: [&str; 20] = [
     "failures",
     "floor_rps",
     "jitter",
+    "law",
     "max_backoff",
     "max_retries",
     "max_rps",

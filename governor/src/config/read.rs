@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::bounds::{self, Range};
 use super::error::{ConfigOrigin, ConfigProblem};
 use super::node::{Entry, Node, Value};
-use super::settings::Jitter;
+use super::settings::{Jitter, LawName};
 
 /// What a document is, so that each of its lines can be named.
 #[derive(Clone, Debug)]
@@ -172,6 +172,14 @@ pub(super) fn number(range: Range) -> impl FnOnce(&Value) -> Result<f64, String>
     }
 }
 
+/// A number, or `none` for none.
+pub(super) fn optional_number(range: Range) -> impl FnOnce(&Value) -> Result<Option<f64>, String> {
+    move |value| match value {
+        Value::Text(text) if text.trim().eq_ignore_ascii_case("none") => Ok(None),
+        other => number(range)(other).map(Some).map_err(|message| format!("{message}; or none")),
+    }
+}
+
 /// A number of seconds, or a text such as `500ms`.
 pub(super) fn duration(value: &Value) -> Result<Duration, String> {
     let duration = match value {
@@ -197,6 +205,11 @@ pub(super) fn optional_duration(value: &Value) -> Result<Option<Duration>, Strin
         Value::Text(text) if text.trim().eq_ignore_ascii_case("none") => Ok(None),
         other => duration(other).map(Some).map_err(|message| format!("{message}; or none")),
     }
+}
+
+pub(super) fn law(value: &Value) -> Result<LawName, String> {
+    let named = |law: &LawName| matches!(value, Value::Text(text) if text == law.name());
+    LawName::ALL.into_iter().find(named).ok_or_else(|| wrong(value, &LawName::ALL.map(LawName::name).join(" or ")))
 }
 
 pub(super) fn jitter(value: &Value) -> Result<Jitter, String> {

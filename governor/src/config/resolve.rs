@@ -9,7 +9,7 @@ use super::error::ConfigProblem;
 use super::layer::{Layer, Provider, Rates};
 use super::read::At;
 use super::services::{Override, Services};
-use super::settings::{BreakerSettings, Limits, ProviderSettings, RetrySettings, ThrottleSettings, burst_of};
+use super::settings::{BreakerSettings, Limits, ProviderSettings, RetrySettings, ThrottleSettings};
 
 /// The whole configuration. Problems are reported once, also where several providers inherit them.
 pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config {
@@ -62,6 +62,7 @@ fn settings(provider: Provider, enabled: bool) -> ProviderSettings {
         },
         retry: retry(&provider, default.retry),
         throttle: ThrottleSettings {
+            law: value(&provider.law, default.throttle.law),
             factor: value(&provider.factor, default.throttle.factor),
             pause_cap: value(&provider.pause_cap, default.throttle.pause_cap),
             cut_interval: value(&provider.cut_interval, default.throttle.cut_interval),
@@ -76,8 +77,8 @@ fn settings(provider: Provider, enabled: bool) -> ProviderSettings {
 }
 
 fn limits(rates: &Rates, default: Limits) -> Limits {
-    let max_rps = value(&rates.max_rps, default.max_rps());
-    Limits::of(max_rps, value(&rates.burst, burst_of(max_rps)), value(&rates.floor_rps, default.floor_rps()))
+    let burst = rates.burst.as_ref().map(|at| at.value);
+    Limits::of(value(&rates.max_rps, default.ceiling()), burst, value(&rates.floor_rps, default.floor_rps()))
 }
 
 fn retry(provider: &Provider, default: RetrySettings) -> RetrySettings {
@@ -95,7 +96,8 @@ fn services(provider: Provider) -> Services {
     let figure = |set: Option<At<f64>>| set.map(|at| at.value);
     let overrides = provider.services.into_values().map(|service| Override {
         per_operation: value(&service.per_operation, false),
-        max_rps: figure(service.rates.max_rps),
+        law: service.law.map(|at| at.value),
+        max_rps: service.rates.max_rps.map(|at| at.value),
         burst: figure(service.rates.burst),
         floor_rps: figure(service.rates.floor_rps),
         key: service.key,

@@ -1,6 +1,6 @@
 //! What is set for single services and operations, and what follows for each.
 
-use super::settings::{Limits, ProviderSettings, burst_of};
+use super::settings::{LawName, Limits, ProviderSettings, ThrottleSettings};
 
 /// What is set for single services and operations.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,9 @@ impl Default for Services {
 pub(super) struct Override {
     pub(super) key: String,
     pub(super) per_operation: bool,
-    pub(super) max_rps: Option<f64>,
+    pub(super) law: Option<LawName>,
+    /// The inner one is none where the ceiling is said to be unknown.
+    pub(super) max_rps: Option<Option<f64>>,
     pub(super) burst: Option<f64>,
     pub(super) floor_rps: Option<f64>,
 }
@@ -47,20 +49,30 @@ impl ProviderSettings {
     /// the provider. The burst goes with the rate: where an override sets a rate and no burst, the burst is one
     /// second's worth of that rate. Services are compared without regard to ASCII case, operations exactly.
     pub fn limits_for(&self, service: &str, operation: Option<&str>) -> Limits {
-        let of_service = self.service(service);
-        let of_operation = operation.and_then(|operation| self.operation(service, operation));
-        let mut max_rps = self.limits.max_rps();
-        let mut burst = self.limits.burst();
+        let mut max_rps = self.limits.ceiling();
+        let mut burst = self.limits.known_burst();
         let mut floor_rps = self.services.floor_rps;
-        for found in of_service.into_iter().chain(of_operation) {
+        for found in self.overrides(service, operation) {
             if let Some(rate) = found.max_rps {
                 max_rps = rate;
-                burst = burst_of(rate);
+                burst = None;
             }
-            burst = found.burst.unwrap_or(burst);
+            burst = found.burst.or(burst);
             floor_rps = found.floor_rps.unwrap_or(floor_rps);
         }
         Limits::of(max_rps, burst, floor_rps)
+    }
+
+    /// How an operation, or a service as a whole, slows down and recovers: under its own law, if an override names one.
+    pub fn throttle_for(&self, service: &str, operation: Option<&str>) -> ThrottleSettings {
+        let law = self.overrides(service, operation).filter_map(|found| found.law).last();
+        ThrottleSettings { law: law.unwrap_or(self.throttle.law), ..self.throttle.clone() }
+    }
+
+    /// What is set for a service and then for an operation of it.
+    fn overrides(&self, service: &str, operation: Option<&str>) -> impl Iterator<Item = &Override> {
+        let of_operation = operation.and_then(|operation| self.operation(service, operation));
+        self.service(service).into_iter().chain(of_operation)
     }
 
     /// Whether an operation has a bucket and a breaker of its own: its service is marked `per_operation`, or there

@@ -20,7 +20,7 @@ pub struct ProviderSettings {
     pub account_concurrency: NonZeroUsize,
     /// The retry budget, in tokens. Default 500.
     pub retry_budget: u32,
-    /// The leaf bucket's figures where no service says otherwise. Default 20 calls per second, burst 20.
+    /// The leaf bucket's figures where no service says otherwise. By default no ceiling is known.
     pub limits: Limits,
     /// The circuit breaker.
     pub breaker: BreakerSettings,
@@ -81,10 +81,26 @@ pub enum Jitter {
     Full,
 }
 
+/// The control law of a leaf: what its rate follows from. [`crate::control`] explains both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LawName {
+    /// Additive increase, multiplicative decrease: a throttle halves the rate, and it climbs back to the ceiling by equal
+    /// steps; written `aimd`. Where no ceiling is known it is 20 calls per second.
+    #[default]
+    Aimd,
+    /// The rate is what the server was seen to deliver between two throttles, and probes for more; written
+    /// `delivery_rate`. Where no ceiling is known it starts at 20 calls per second and finds out.
+    DeliveryRate,
+}
+
 /// How a throttled leaf slows down and recovers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ThrottleSettings {
+    /// The control law, where no service says otherwise. `factor`, `cut_interval` and the two recovery figures are those
+    /// of [`LawName::Aimd`]; `pause_cap` holds for each. Default `aimd`.
+    pub law: LawName,
     /// What a throttle multiplies the rate by; above 0 and below 1. Default 0.5.
     pub factor: f64,
     /// The longest pause a leaf takes from a Retry-After. Default 300 s.
@@ -98,10 +114,13 @@ pub struct ThrottleSettings {
 }
 
 /// A token bucket's figures: always finite, in range, and with the floor at or under the rate.
+///
+/// The ceiling may be unknown, which is the default: then [`max_rps`](Limits::max_rps) is where a leaf starts, and
+/// [its law](LawName) says whether it stays there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    max_rps: f64,
-    burst: f64,
+    ceiling: Option<f64>,
+    burst: Option<f64>,
     floor_rps: f64,
 }
 
@@ -127,6 +146,25 @@ impl fmt::Display for InvalidLimits {
 
 impl std::error::Error for InvalidLimits {}
 
+impl LawName {
+    /// Every law.
+    pub(super) const ALL: [LawName; 2] = [LawName::Aimd, LawName::DeliveryRate];
+
+    /// As it is written in a document: `aimd`, `delivery_rate`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LawName::Aimd => "aimd",
+            LawName::DeliveryRate => "delivery_rate",
+        }
+    }
+}
+
+impl fmt::Display for LawName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl Jitter {
     /// As it is written in a document.
     pub(super) fn name(self) -> &'static str {
@@ -142,6 +180,9 @@ impl Jitter {
 impl Limits {
     /// The slowest rate that throttles can bring a leaf to by default, in calls per second.
     pub const DEFAULT_FLOOR_RPS: f64 = 0.05;
+
+    /// Where a leaf starts whose ceiling nobody knows, in calls per second.
+    pub const START_RPS: f64 = 20.0;
 
     /// Figures of a bucket: `max_rps` and `floor_rps` in calls per second, `burst` in calls.
     ///
@@ -159,21 +200,32 @@ impl Limits {
         for (what, value, range) in checks {
             range.check(value).map_err(|message| InvalidLimits { what, message })?;
         }
-        Ok(Limits::of(max_rps, burst, floor_rps))
+        Ok(Limits::of(Some(max_rps), Some(burst), floor_rps))
     }
 
-    /// The same, of figures that have been checked.
-    pub(super) fn of(max_rps: f64, burst: f64, floor_rps: f64) -> Limits {
-        Limits { max_rps, burst, floor_rps: floor_rps.min(max_rps) }
+    /// The same, of figures that have been checked. The burst goes with a ceiling where none is set: one second's worth.
+    pub(super) fn of(ceiling: Option<f64>, burst: Option<f64>, floor_rps: f64) -> Limits {
+        let floor_rps = floor_rps.min(ceiling.unwrap_or(Limits::START_RPS));
+        Limits { ceiling, burst: burst.or(ceiling.map(burst_of)), floor_rps }
     }
 
-    /// The ceiling of the rate, in calls per second.
+    /// The ceiling of the rate, in calls per second, if one is configured.
+    pub fn ceiling(&self) -> Option<f64> {
+        self.ceiling
+    }
+
+    /// The rate that a leaf starts at, in calls per second: the ceiling, or 20 where none is known.
     pub fn max_rps(&self) -> f64 {
-        self.max_rps
+        self.ceiling.unwrap_or(Limits::START_RPS)
     }
 
-    /// How many calls a rested bucket lets through at once; at least one.
+    /// How many calls a rested bucket lets through at once; at least one. One second's worth where it is not set.
     pub fn burst(&self) -> f64 {
+        self.burst.unwrap_or_else(|| burst_of(self.max_rps()))
+    }
+
+    /// The burst, if it or a ceiling is configured.
+    pub(crate) fn known_burst(&self) -> Option<f64> {
         self.burst
     }
 
@@ -185,12 +237,12 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits::of(20.0, burst_of(20.0), Limits::DEFAULT_FLOOR_RPS)
+        Limits::of(None, None, Limits::DEFAULT_FLOOR_RPS)
     }
 }
 
 /// The burst that goes with a rate where none is set: one second's worth, and never less than a call.
-pub(super) fn burst_of(max_rps: f64) -> f64 {
+fn burst_of(max_rps: f64) -> f64 {
     max_rps.max(1.0)
 }
 
@@ -237,6 +289,7 @@ impl Default for RetrySettings {
 impl Default for ThrottleSettings {
     fn default() -> Self {
         ThrottleSettings {
+            law: LawName::default(),
             factor: 0.5,
             pause_cap: Duration::from_secs(300),
             cut_interval: Duration::from_secs(1),

@@ -4,10 +4,17 @@ use std::task::Wake;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::LawName;
 use crate::waiters::Priority;
 
+const SERVED: Answer = Answer { sent_at: Timestamp::ZERO, cost: 1.0, served: true };
+
 fn law() -> ThrottleSettings {
-    crate::config::Config::default().provider("generic").throttle.clone()
+    settings(LawName::Aimd)
+}
+
+fn settings(law: LawName) -> ThrottleSettings {
+    ThrottleSettings { law, ..ThrottleSettings::default() }
 }
 
 fn limits(max_rps: f64, burst: f64) -> Limits {
@@ -32,13 +39,20 @@ impl Wake for Wakes {
 }
 
 struct Caller {
-    acquire: Acquire,
+    buckets: Vec<Arc<Bucket>>,
+    cost: f64,
+    place: Place,
+    deadline: Option<Timestamp>,
     wakes: Arc<Wakes>,
 }
 
 impl Caller {
     fn with(buckets: &[Arc<Bucket>], cost: f64, priority: Priority, deadline: Option<Timestamp>) -> Self {
-        Caller { acquire: Acquire::new(buckets, cost, Place::next(priority), deadline), wakes: Arc::default() }
+        Caller { buckets: buckets.to_vec(), cost, place: Place::next(priority), deadline, wakes: Arc::default() }
+    }
+
+    fn acquire(&self) -> Acquire<'_> {
+        Acquire::new(&self.buckets, self.cost, self.place, self.deadline)
     }
 
     fn new(bucket: &Arc<Bucket>) -> Self {
@@ -46,7 +60,7 @@ impl Caller {
     }
 
     fn ask(&mut self, now: Timestamp) -> Asked {
-        self.acquire.ask(now, &Waker::from(Arc::clone(&self.wakes)))
+        self.acquire().ask(now, &Waker::from(Arc::clone(&self.wakes)))
     }
 
     fn takes(&mut self, now: Timestamp) -> bool {
@@ -96,16 +110,16 @@ fn the_rate_never_falls_under_the_floor() {
 fn successes_raise_the_rate_by_a_twentieth_of_the_ceiling_every_five_quiet_seconds() {
     let bucket = bucket(20.0, 20.0);
     bucket.throttled(at(0.0), at(0.0), None);
-    assert_eq!(bucket.succeeded(at(4.9)), None);
-    assert_eq!(bucket.succeeded(at(5.0)), Some((10.0, 11.0)));
-    assert_eq!(bucket.succeeded(at(5.1)), None, "one step, however many successes");
-    assert_eq!(bucket.succeeded(at(9.9)), None);
-    assert_eq!(bucket.succeeded(at(10.0)), Some((11.0, 12.0)));
+    assert_eq!(bucket.answered(at(4.9), SERVED), None);
+    assert_eq!(bucket.answered(at(5.0), SERVED), Some((10.0, 11.0)));
+    assert_eq!(bucket.answered(at(5.1), SERVED), None, "one step, however many successes");
+    assert_eq!(bucket.answered(at(9.9), SERVED), None);
+    assert_eq!(bucket.answered(at(10.0), SERVED), Some((11.0, 12.0)));
     for step in 3..=10 {
-        bucket.succeeded(at(5.0 * f64::from(step)));
+        bucket.answered(at(5.0 * f64::from(step)), SERVED);
     }
     assert_eq!(bucket.view(at(60.0)).rate_rps, 20.0);
-    assert_eq!(bucket.succeeded(at(99.0)), None, "not above the ceiling");
+    assert_eq!(bucket.answered(at(99.0), SERVED), None, "not above the ceiling");
 }
 
 #[test]
@@ -214,7 +228,7 @@ fn a_cancelled_waiters_place_goes_to_the_next() {
     drain(&bucket, at(0.0));
     let (mut first, mut second) = (Caller::new(&bucket), Caller::new(&bucket));
     assert!(!first.takes(at(0.0)) && !second.takes(at(0.0)));
-    first.acquire.leave(at(0.5));
+    first.acquire().leave(at(0.5));
     assert_eq!(second.wakes(), 1);
     assert!(matches!(second.ask(at(0.5)), Asked::Wait(until) if until < at(1.01)));
     assert!(second.takes(at(1.01)));
@@ -318,7 +332,7 @@ fn ten_thousand_in_line_of_whom_half_leave_do_not_delay_the_rest() {
     let mut line: Vec<Caller> = (0..10_000).map(|_| Caller::new(&bucket)).collect();
     line.iter_mut().for_each(|caller| assert!(!caller.takes(at(0.0))));
     for caller in line.iter().step_by(2) {
-        caller.acquire.leave(at(0.0));
+        caller.acquire().leave(at(0.0));
     }
     let mut rest: Vec<&mut Caller> = line.iter_mut().skip(1).step_by(2).collect();
     assert_eq!(bucket.view(at(0.0)).waiting, rest.len());
@@ -344,8 +358,8 @@ proptest! {
             now = now + Duration::from_millis(millis);
             match action {
                 0 => drop(bucket.throttled(now, now, None)),
-                1 => drop(bucket.succeeded(now)),
-                2 => line.pop().into_iter().for_each(|caller| caller.acquire.leave(now)),
+                1 => drop(bucket.answered(now, SERVED)),
+                2 => line.pop().into_iter().for_each(|caller| caller.acquire().leave(now)),
                 _ => line.push(Caller::new(&bucket)),
             }
             line.retain_mut(|caller| {

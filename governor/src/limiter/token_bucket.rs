@@ -1,32 +1,37 @@
-//! The control law: how fast one scope may go.
+//! Tokens and time: what lies ready, when a cost can be taken, and until when nothing can. How fast tokens come is
+//! the law's.
 
 use std::time::Duration;
 
+use super::law::{Answer, AnswerEffect, Law, Phase};
 use crate::clock::Timestamp;
-use crate::config::{Limits, ThrottleSettings};
+use crate::config::{LawName, Limits, ThrottleSettings};
 
 /// A shortfall too small to wait for: without it, rounding could make a waiter wake forever an instant too early.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Tokens, and the rate they come at. Every method takes the time; one that goes back mints nothing.
+/// How late a waiter may come without losing the tokens of the time between. A full bucket of one token would lose what a
+/// timer's millisecond brings at every call: a twentieth of the rate at fifty calls a second.
+const LATENESS: Duration = Duration::from_millis(20);
+
+/// Tokens, and the law that says how fast they come. Every method takes the time; one that goes back mints nothing.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
     limits: Limits,
-    law: ThrottleSettings,
-    /// Tokens per second; between the floor and the ceiling.
-    rate: f64,
+    settings: ThrottleSettings,
+    law: Law,
     /// May be negative: a cost above the capacity is taken when the bucket is full and paid off afterwards.
     tokens: f64,
     refilled_at: Timestamp,
     paused_until: Timestamp,
-    last_cut: Option<Timestamp>,
-    last_throttle: Option<Timestamp>,
-    last_raise: Option<Timestamp>,
 }
 
 /// What people see of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BucketView {
+    pub(crate) law: LawName,
+    pub(crate) phase: Phase,
+    pub(crate) measured_rps: Option<f64>,
     pub(crate) rate_rps: f64,
     pub(crate) ceiling_rps: f64,
     pub(crate) burst: f64,
@@ -45,47 +50,76 @@ pub(crate) struct ThrottleEffect {
 }
 
 impl TokenBucket {
-    pub(super) fn new(limits: Limits, law: ThrottleSettings, now: Timestamp) -> Self {
+    pub(super) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
+        let law = Law::new(limits, &settings, now);
         TokenBucket {
+            tokens: law.get().capacity(),
             limits,
+            settings,
             law,
-            rate: limits.max_rps(),
-            tokens: limits.burst(),
             refilled_at: now,
             paused_until: Timestamp::ZERO,
-            last_cut: None,
-            last_throttle: None,
-            last_raise: None,
         }
     }
 
-    /// How many tokens can lie ready. It follows the rate: a bucket cut to a quarter may burst to a quarter.
-    fn capacity(&self) -> f64 {
-        (self.limits.burst() * self.rate / self.limits.max_rps()).max(1.0)
+    /// Brings tokens and law up to date, with callers `waiting` or without. No tokens come in during a pause: what the
+    /// server does then is unknown. A full bucket takes in what comes while those who wait for it are late.
+    pub(super) fn refill(&mut self, now: Timestamp, waiting: bool) {
+        self.update(now, waiting, if waiting { LATENESS } else { Duration::ZERO });
     }
 
-    /// Brings the tokens up to date. None come in during a pause: what the server does then is unknown. A full bucket takes
-    /// in what comes while those who wait for it are `late`.
-    pub(super) fn refill(&mut self, now: Timestamp, late: Duration) {
+    fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
+        let law = self.law.get_mut();
+        let (rate, capacity) = (law.rate(), law.capacity());
+        match law.closed_until() {
+            // One token, for the one call that finds out whether the server is open again.
+            Some(probe_at) => {
+                self.tokens = if now >= probe_at { 1.0 } else { self.tokens.min(0.0) };
+                self.refilled_at = self.refilled_at.max(now);
+            }
+            None => {
+                let unused = self.fill(now, late, rate, capacity);
+                if unused > 0.0 && !waiting {
+                    self.law.get_mut().unused(now, seconds(unused / rate));
+                }
+            }
+        }
+        self.law.get_mut().advance(now, waiting);
+    }
+
+    /// Takes in what came at this rate; says what was too much.
+    fn fill(&mut self, now: Timestamp, late: Duration, rate: f64, capacity: f64) -> f64 {
         let since = self.refilled_at.max(self.paused_until.min(now));
-        let most = self.capacity() + late.as_secs_f64() * self.rate;
-        self.tokens = (self.tokens + now.since(since).as_secs_f64() * self.rate).min(most);
+        let tokens = self.tokens + now.since(since).as_secs_f64() * rate;
+        self.tokens = tokens.min(capacity + late.as_secs_f64() * rate);
         self.refilled_at = self.refilled_at.max(now);
+        tokens - self.tokens
+    }
+
+    /// Until when nothing can be taken, whatever lies ready.
+    fn shut_until(&self) -> Timestamp {
+        self.law.get().closed_until().map_or(self.paused_until, |probe_at| probe_at.max(self.paused_until))
     }
 
     /// When `cost` can be taken, behind others who wait for `before`.
     pub(super) fn ready_at(&self, before: f64, cost: f64, now: Timestamp) -> Timestamp {
-        let start = now.max(self.paused_until);
-        let missing = before + cost.min(self.capacity()) - self.tokens;
-        if missing <= NEGLIGIBLE { start } else { start + seconds(missing / self.rate) + Duration::from_nanos(1) }
+        let law = self.law.get();
+        let start = now.max(self.shut_until());
+        // Of a closed server it is assumed that the next probe opens it.
+        let tokens = if law.closed_until().is_some() { 1.0 } else { self.tokens };
+        let missing = before + cost.min(law.capacity()) - tokens;
+        if missing <= NEGLIGIBLE { start } else { start + seconds(missing / law.rate()) + Duration::from_nanos(1) }
     }
 
-    pub(super) fn take(&mut self, cost: f64) {
+    pub(super) fn take(&mut self, cost: f64, now: Timestamp) {
         self.tokens -= cost;
+        self.law.get_mut().taken(now);
     }
 
-    pub(super) fn give_back(&mut self, cost: f64) {
-        self.tokens = (self.tokens + cost).min(self.capacity());
+    pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
+        let law = self.law.get_mut();
+        law.given_back(now);
+        self.tokens = (self.tokens + cost).min(law.capacity());
     }
 
     /// The server throttled an attempt that was sent at `sent_at`.
@@ -94,57 +128,53 @@ impl TokenBucket {
         now: Timestamp,
         sent_at: Timestamp,
         retry_after: Option<Duration>,
+        waiting: bool,
     ) -> ThrottleEffect {
-        self.refill(now, Duration::ZERO);
-        self.last_throttle = Some(now);
-        // One congestion event: throttles close together, and those of requests sent before the cut took effect.
-        let same_event = self.last_cut.is_some_and(|cut| now.since(cut) < self.law.cut_interval || sent_at < cut);
-        let mut effect = ThrottleEffect::default();
-        if !same_event {
-            let before = self.rate;
-            self.rate = (self.rate * self.law.factor).max(self.limits.floor_rps());
-            self.last_cut = Some(now);
+        self.update(now, waiting, Duration::ZERO);
+        let shut_before = self.shut_until();
+        let cut = self.law.get_mut().throttled(now, sent_at);
+        if cut.is_some() {
             // The server's bucket is empty, so tokens held here are worth nothing.
             self.tokens = self.tokens.min(0.0);
-            effect.lowered = (self.rate < before).then_some((before, self.rate));
         }
         if let Some(retry_after) = retry_after {
-            let until = now + retry_after.min(self.law.pause_cap);
-            if until > self.paused_until && until > now {
-                self.paused_until = until;
-                effect.paused = Some(until.until(now));
-            }
+            self.paused_until = self.paused_until.max(now + retry_after.min(self.settings.pause_cap));
+        }
+        let shut = self.shut_until();
+        ThrottleEffect {
+            lowered: cut.filter(|(before, after)| after < before),
+            paused: (shut > shut_before && shut > now).then(|| shut.until(now)),
+        }
+    }
+
+    /// The server answered, and did not throttle.
+    pub(super) fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
+        let law = self.law.get_mut();
+        let (rate, capacity) = (law.rate(), law.capacity());
+        let effect = law.answered(now, answer);
+        if effect.reopened {
+            self.tokens = self.tokens.min(0.0);
+            self.refilled_at = self.refilled_at.max(now);
+        } else if effect.raised.is_some() {
+            self.fill(now, Duration::ZERO, rate, capacity);
         }
         effect
     }
 
-    /// The server served a call. Says the rate before and after, if it was raised.
-    pub(super) fn succeeded(&mut self, now: Timestamp) -> Option<(f64, f64)> {
-        let ceiling = self.limits.max_rps();
-        if self.rate >= ceiling {
-            return None;
-        }
-        let quiet_since = self.last_throttle.max(self.last_raise)?;
-        if now.since(quiet_since) < self.law.recovery_after {
-            return None;
-        }
-        self.refill(now, Duration::ZERO);
-        let before = self.rate;
-        self.rate = (self.rate + ceiling * self.law.recovery_step).min(ceiling);
-        self.last_raise = Some(now);
-        Some((before, self.rate))
-    }
-
     /// As new: full, at the ceiling, not paused.
     pub(super) fn reset(&mut self, now: Timestamp) {
-        *self = TokenBucket::new(self.limits, self.law.clone(), now);
+        *self = TokenBucket::new(self.limits, self.settings.clone(), now);
     }
 
     pub(super) fn view(&self, now: Timestamp, waiting: usize) -> BucketView {
-        let pause = self.paused_until.until(now);
+        let law = self.law.get();
+        let pause = self.shut_until().until(now);
         BucketView {
-            rate_rps: self.rate,
-            ceiling_rps: self.limits.max_rps(),
+            law: self.law.name(),
+            phase: law.phase(now),
+            measured_rps: law.measured(),
+            rate_rps: law.rate(),
+            ceiling_rps: law.ceiling(),
             burst: self.limits.burst(),
             tokens: self.tokens,
             paused_for: (!pause.is_zero()).then_some(pause),
@@ -152,21 +182,21 @@ impl TokenBucket {
         }
     }
 
-    /// New limits. What was learned of the server is kept where it is below the new ceiling.
-    pub(super) fn reconfigure(&mut self, limits: Limits, law: ThrottleSettings, now: Timestamp) {
-        self.refill(now, Duration::ZERO);
-        let was_slowed = self.rate < self.limits.max_rps();
-        if limits != self.limits {
-            self.rate =
-                if was_slowed { self.rate.clamp(limits.floor_rps(), limits.max_rps()) } else { limits.max_rps() };
-            self.limits = limits;
-            self.tokens = self.tokens.min(self.capacity());
+    /// New limits, or another law. What was learned of the server is kept where it is below the new ceiling.
+    pub(super) fn reconfigure(&mut self, limits: Limits, settings: ThrottleSettings, now: Timestamp, waiting: bool) {
+        self.update(now, waiting, Duration::ZERO);
+        let changed = limits != self.limits || settings.law != self.settings.law;
+        self.law.reconfigure(limits, &settings, now);
+        self.limits = limits;
+        self.settings = settings;
+        if changed {
+            self.tokens = self.tokens.min(self.law.get().capacity());
         }
-        self.law = law;
     }
 
     pub(super) fn is_neutral(&self) -> bool {
-        self.rate >= self.limits.max_rps() && self.tokens >= self.capacity() && self.paused_until <= self.refilled_at
+        let law = self.law.get();
+        law.is_neutral() && self.tokens >= law.capacity() && self.paused_until <= self.refilled_at
     }
 }
 

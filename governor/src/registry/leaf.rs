@@ -52,11 +52,12 @@ impl Leaf {
         now: Timestamp,
     ) -> Self {
         let limits = settings.limits_for(scope.service(), scope.operation());
+        let throttle = settings.throttle_for(scope.service(), scope.operation());
         Leaf {
             scope,
             provider,
             bulkhead,
-            bucket: Arc::new(Bucket::new(limits, settings.throttle.clone(), now)),
+            bucket: Arc::new(Bucket::new(limits, throttle, now)),
             breaker: Breaker::new(settings.breaker.failures, settings.breaker.cooldown),
             counters: Counters::default(),
             used_at: AtomicU64::new(now.as_nanos()),

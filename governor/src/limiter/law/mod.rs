@@ -1,0 +1,174 @@
+//! The control laws: how fast one scope may go, and what a throttle, an answer and a spell without callers do to it.
+//!
+//! A [`Law`] owns the rate and nothing else: tokens, pauses and those who wait are the bucket's. Every method takes
+//! the time; none reads a clock.
+//!
+//! | law | what a throttle does | what time does | file |
+//! |---|---|---|---|
+//! | `aimd` | halves the rate, at most once a second | a twentieth of the ceiling every five quiet seconds | `aimd.rs` |
+//! | `delivery_rate` | sets the rate to what was delivered since the last one | holds, then probes for more | `delivery_rate.rs` |
+
+mod aimd;
+mod delivery_rate;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::config::{LawName, Limits, ThrottleSettings};
+use aimd::Aimd;
+use delivery_rate::DeliveryRate;
+
+/// What a law holds to be true of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Nothing was throttled yet: the rate is the configured one, or grows while callers wait.
+    Searching,
+    /// It was throttled not long ago: the rate stays as it is.
+    Holding,
+    /// The last throttle is a while back: the rate rises.
+    Probing,
+    /// The server serves nothing at all: single calls find out when it does again.
+    Closed,
+}
+
+impl Phase {
+    /// A stable name in snake_case.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Phase::Searching => "searching",
+            Phase::Holding => "holding",
+            Phase::Probing => "probing",
+            Phase::Closed => "closed",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// What an answer did to the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct AnswerEffect {
+    /// The rate before and after, if it was raised by enough to be told.
+    pub(crate) raised: Option<(f64, f64)>,
+    /// It ended a closure.
+    pub(super) reopened: bool,
+}
+
+/// An answer that was no throttle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Answer {
+    /// When the attempt was sent.
+    pub(crate) sent_at: Timestamp,
+    /// What it cost, in tokens.
+    pub(crate) cost: f64,
+    /// It was served; otherwise it failed in another way, which cost the server's limiter as much.
+    pub(crate) served: bool,
+}
+
+/// What every law can do.
+pub(super) trait Control: fmt::Debug + Send {
+    /// Tokens per second; finite, from the floor to the ceiling.
+    fn rate(&self) -> f64;
+
+    /// The rate that is allowed. Where none was configured, the fastest so far.
+    fn ceiling(&self) -> f64;
+
+    /// How many tokens can lie ready; at least one.
+    fn capacity(&self) -> f64;
+
+    /// A request sent at `sent_at` was throttled. Says the rate before and after a cut; none if this is still the
+    /// last congestion event.
+    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)>;
+
+    /// A request was answered and not throttled.
+    fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect;
+
+    /// Time has passed, with callers in line or without.
+    fn advance(&mut self, _now: Timestamp, _waiting: bool) {}
+
+    /// For so long, up to now, more tokens came than could lie ready.
+    fn unused(&mut self, _now: Timestamp, _time: Duration) {}
+
+    /// While the server is closed: when the next single call may go.
+    fn closed_until(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// A call was let through.
+    fn taken(&mut self, _now: Timestamp) {}
+
+    /// A call that was let through was not sent.
+    fn given_back(&mut self, _now: Timestamp) {}
+
+    /// Puts new limits and settings into force. What was learned is kept where it is within them.
+    fn reconfigure(&mut self, limits: Limits, settings: &ThrottleSettings);
+
+    /// Goes on from a rate that another law came to.
+    fn adopt(&mut self, rate: f64, now: Timestamp);
+
+    /// Nothing was learned.
+    fn is_neutral(&self) -> bool;
+
+    fn phase(&self, now: Timestamp) -> Phase;
+
+    /// The server's rate as it was measured, if it was.
+    fn measured(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// The law of one bucket.
+#[derive(Debug)]
+pub(super) enum Law {
+    Aimd(Aimd),
+    DeliveryRate(DeliveryRate),
+}
+
+impl Law {
+    pub(super) fn new(limits: Limits, settings: &ThrottleSettings, now: Timestamp) -> Self {
+        match settings.law {
+            LawName::Aimd => Law::Aimd(Aimd::new(limits, settings)),
+            LawName::DeliveryRate => Law::DeliveryRate(DeliveryRate::new(limits, now)),
+        }
+    }
+
+    pub(super) fn get(&self) -> &dyn Control {
+        match self {
+            Law::Aimd(law) => law,
+            Law::DeliveryRate(law) => law,
+        }
+    }
+
+    pub(super) fn get_mut(&mut self) -> &mut dyn Control {
+        match self {
+            Law::Aimd(law) => law,
+            Law::DeliveryRate(law) => law,
+        }
+    }
+
+    pub(super) fn name(&self) -> LawName {
+        match self {
+            Law::Aimd(_) => LawName::Aimd,
+            Law::DeliveryRate(_) => LawName::DeliveryRate,
+        }
+    }
+
+    /// Another law starts at the rate that this one came to.
+    pub(super) fn reconfigure(&mut self, limits: Limits, settings: &ThrottleSettings, now: Timestamp) {
+        if settings.law == self.name() {
+            self.get_mut().reconfigure(limits, settings);
+            return;
+        }
+        let mut other = Law::new(limits, settings, now);
+        if !self.get().is_neutral() {
+            other.get_mut().adopt(self.get().rate(), now);
+        }
+        *self = other;
+    }
+}
