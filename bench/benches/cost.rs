@@ -20,11 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .measurement_time(Duration::from_secs(2))
         .sample_size(50)
         .configure_from_args();
-    let mut all = rows::ours()?;
-    all.extend(rows::parts()?);
-    all.push(rows::tower_stack()?);
-    for row in &mut all {
-        measure(&mut criterion, row);
+    for name in rows::names() {
+        measure(&mut criterion, &mut rows::row(name)?);
     }
     criterion.final_summary();
     print_ratios(&output);

@@ -7,7 +7,7 @@ mod rows;
 
 use std::process::Command;
 
-use rows::{CONTENDED, PARTS, Row};
+use rows::{CONTENDED, PARTS};
 
 const FEW: u64 = 2_000;
 const MANY: u64 = 12_000;
@@ -17,29 +17,24 @@ const UNDER_CALLGRIND: &str = "COUNTED_ROW";
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
-    let mut all = rows::ours()?;
-    all.extend(rows::parts()?);
-    all.push(rows::tower_stack()?);
-    // Callgrind runs one thread at a time.
-    all.retain(|row| row.name != CONTENDED);
     match std::env::var(UNDER_CALLGRIND) {
-        Ok(counted) => run(&mut all, &counted),
-        Err(_) => print_table(&all),
+        Ok(counted) => run(&counted),
+        Err(_) => print_table(),
     }
 }
 
-fn run(all: &mut [Row], counted: &str) -> Result<(), Error> {
+fn run(counted: &str) -> Result<(), Error> {
     let (calls, name) = counted.split_once(' ').ok_or("a number and a name")?;
-    let row = all.iter_mut().find(|row| row.name == name).ok_or("no such row")?;
-    (row.run)(calls.parse()?);
+    (rows::row(name)?.run)(calls.parse()?);
     Ok(())
 }
 
-fn print_table(all: &[Row]) -> Result<(), Error> {
+fn print_table() -> Result<(), Error> {
     let mut counts = Vec::new();
-    for row in all {
-        let spent = instructions(row.name, MANY)?.saturating_sub(instructions(row.name, FEW)?);
-        counts.push((row.name, spent as f64 / (MANY - FEW) as f64));
+    // Callgrind runs one thread at a time.
+    for name in rows::names().filter(|name| *name != CONTENDED) {
+        let spent = instructions(name, MANY)?.saturating_sub(instructions(name, FEW)?);
+        counts.push((name, spent as f64 / (MANY - FEW) as f64));
     }
     let sum: f64 = counts.iter().filter(|(name, _)| PARTS.contains(name)).map(|(_, count)| count).sum();
     println!("instructions per call; the best existing parts, summed: {sum:.0}");

@@ -14,7 +14,7 @@ mod law;
 mod token_bucket;
 
 use std::sync::Arc;
-use std::sync::atomic;
+use std::sync::atomic::{self, AtomicBool};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 pub(crate) struct Bucket {
     /// The order in which several buckets are locked.
     id: u64,
+    /// Whether answers tell the law anything now. While they do not, an answer costs neither the clock nor the lock.
+    heeds_answers: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -47,10 +49,32 @@ struct State {
 impl Bucket {
     pub(crate) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
         static IDS: atomic::AtomicU64 = atomic::AtomicU64::new(0);
+        let tokens = TokenBucket::new(limits, settings, now);
         Bucket {
             id: IDS.fetch_add(1, atomic::Ordering::Relaxed),
-            state: Mutex::new(State { tokens: TokenBucket::new(limits, settings, now), line: WaitList::default() }),
+            heeds_answers: AtomicBool::new(tokens.heeds_answers()),
+            state: Mutex::new(State { tokens, line: WaitList::default() }),
         }
+    }
+
+    /// Whether it matters that an attempt was served: see [`answered`](Self::answered).
+    pub(crate) fn heeds_answers(&self) -> bool {
+        // An answer that comes while a throttle is dealt with came before it.
+        self.heeds_answers.load(atomic::Ordering::Relaxed)
+    }
+
+    /// Changes the tokens' law, and notes whether it heeds answers from now on.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let changed = change(&mut state);
+        self.heeds_answers.store(state.tokens.heeds_answers(), atomic::Ordering::Relaxed);
+        changed
+    }
+
+    /// Takes the cost if it lies ready and nobody waits, as it is with most calls.
+    fn take_at_once(&self, cost: f64, now: Timestamp) -> bool {
+        let mut state = self.state.lock();
+        state.line.is_empty() && state.tokens.take_if_ready(cost, now)
     }
 
     /// An attempt sent at `sent_at` was throttled.
@@ -60,21 +84,19 @@ impl Bucket {
         sent_at: Timestamp,
         retry_after: Option<Duration>,
     ) -> ThrottleEffect {
-        let (effect, wakers) = {
-            let mut state = self.state.lock();
+        let (effect, wakers) = self.change(|state| {
             let waiting = !state.line.is_empty();
             let effect = state.tokens.throttled(now, sent_at, retry_after, waiting);
             let wakers = if effect == ThrottleEffect::default() { Vec::new() } else { state.replan(now) };
             (effect, wakers)
-        };
+        });
         wake(wakers);
         effect
     }
 
     /// An attempt was answered, and not throttled. Says the rate before and after, if it was raised.
     pub(crate) fn answered(&self, now: Timestamp, answer: Answer) -> Option<(f64, f64)> {
-        let (effect, wakers) = {
-            let mut state = self.state.lock();
+        let (effect, wakers) = self.change(|state| {
             let effect = state.tokens.answered(now, answer);
             let wakers = match effect {
                 AnswerEffect { reopened: true, .. } => state.replan(now),
@@ -82,7 +104,7 @@ impl Bucket {
                 _ => Vec::new(),
             };
             (effect, wakers)
-        };
+        });
         wake(wakers);
         effect.raised
     }
@@ -90,19 +112,19 @@ impl Bucket {
     /// Puts new limits into force. Whom to wake is the caller's to do, once it holds no lock either.
     #[must_use]
     pub(crate) fn reconfigure(&self, limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
-        let mut state = self.state.lock();
-        let waiting = !state.line.is_empty();
-        state.tokens.reconfigure(limits, settings, now, waiting);
-        state.replan(now)
+        self.change(|state| {
+            let waiting = !state.line.is_empty();
+            state.tokens.reconfigure(limits, settings, now, waiting);
+            state.replan(now)
+        })
     }
 
     /// Forgets what was learned: full, at the ceiling, not paused.
     pub(crate) fn reset(&self, now: Timestamp) {
-        let wakers = {
-            let mut state = self.state.lock();
+        let wakers = self.change(|state| {
             state.tokens.reset(now);
             state.replan(now)
-        };
+        });
         wake(wakers);
     }
 
@@ -207,6 +229,11 @@ impl<'a> Acquire<'a> {
 
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
+        if let [bucket] = self.buckets
+            && bucket.take_at_once(self.cost, now)
+        {
+            return Asked::Taken;
+        }
         let (asked, wakers, spent) = {
             let mut states = lock_all(self.buckets);
             let waits = states

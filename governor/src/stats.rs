@@ -111,24 +111,26 @@ pub(crate) struct Collectors(Vec<Arc<Counters>>);
 
 impl Collectors {
     /// Those bound where this is called.
-    pub(crate) fn bind(&mut self, leaf: &Scope) {
+    pub(crate) fn bound(leaf: &Scope) -> Self {
+        let mut counters: Vec<Arc<Counters>> = Vec::new();
         BOUND.with_borrow(|bound| {
             for stats in bound {
                 let collected = stats.counters(leaf);
                 // A collector bound twice is still one collector.
-                if self.0.iter().all(|known| !Arc::ptr_eq(known, &collected)) {
-                    self.0.push(collected);
+                if counters.iter().all(|known| !Arc::ptr_eq(known, &collected)) {
+                    counters.push(collected);
                 }
             }
         });
+        Collectors(counters)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn each(&self, count: impl Fn(&Counters)) {
         self.0.iter().for_each(|counters| count(counters));
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
     }
 }
 

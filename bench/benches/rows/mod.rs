@@ -56,6 +56,30 @@ fn runtime() -> Result<Runtime, Error> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_time().build()?)
 }
 
+/// Every row's name, in order.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    [RESOLVED, SCOPED, CONTENDED, REFUSED, MANY].into_iter().chain(PARTS).chain([TOWER])
+}
+
+/// Gets a row ready. One at a time, so that none runs among what another left.
+pub(crate) fn row(name: &str) -> Result<Row, Error> {
+    let [keyed_limiter, owned_permit, closed, deposit, look_up] = PARTS;
+    match name {
+        RESOLVED => resolved(),
+        SCOPED => scoped(),
+        CONTENDED => contended(),
+        REFUSED => refused(),
+        MANY => many(),
+        TOWER => tower_stack(),
+        name if name == keyed_limiter => keyed(),
+        name if name == owned_permit => Ok(semaphore()),
+        name if name == closed => Ok(recloser()),
+        name if name == deposit => Ok(budget()),
+        name if name == look_up => Ok(lookup()),
+        name => Err(format!("there is no row {name:?}").into()),
+    }
+}
+
 // ===== ours =====
 
 async fn send(mut call: cloud_governor::Call) {
@@ -63,10 +87,6 @@ async fn send(mut call: cloud_governor::Call) {
         Ok(attempt) => drop(black_box(attempt.finish(black_box(Outcome::Success)))),
         Err(refusal) => panic!("{refusal}"),
     }
-}
-
-pub(crate) fn ours() -> Result<Vec<Row>, Error> {
-    Ok(vec![resolved()?, scoped()?, contended()?, refused()?, many()?])
 }
 
 fn resolved() -> Result<Row, Error> {
@@ -153,10 +173,6 @@ fn many() -> Result<Row, Error> {
 
 // ===== theirs =====
 
-pub(crate) fn parts() -> Result<Vec<Row>, Error> {
-    Ok(vec![keyed()?, semaphore(), recloser(), budget(), lookup()])
-}
-
 fn keyed() -> Result<Row, Error> {
     let most = std::num::NonZeroU32::new(1_000_000).ok_or("not zero")?;
     // A thousand million a second: never the one that waits.
@@ -214,7 +230,7 @@ fn lookup() -> Row {
     })
 }
 
-pub(crate) fn tower_stack() -> Result<Row, Error> {
+fn tower_stack() -> Result<Row, Error> {
     use tower::{Service, ServiceBuilder, ServiceExt};
     let runtime = runtime()?;
     let _entered = runtime.enter();

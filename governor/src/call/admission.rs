@@ -55,48 +55,30 @@ impl<'a> Admission<'a> {
     /// a pause or an open circuit.
     pub(crate) fn look(&mut self, now: Timestamp, waker: &Waker) -> Step {
         let core = self.core;
-        let waiting = match &mut self.waiting {
+        let mut waiting = match self.waiting.take() {
             Some(waiting) => waiting,
-            none => match core.begin_admission(now) {
-                Ok(waiting) => none.insert(waiting),
+            None => match core.begin_admission(now) {
+                Ok(waiting) => waiting,
                 Err(refusal) => return Step::Refused(refusal),
             },
         };
-        let slot = match waiting.look(core, now, waker) {
-            Ok(Look::Clear(slot)) => slot,
-            Ok(Look::Wait(until)) => return Step::Wait(until),
-            Err(reason) => return self.refuse(now, reason),
-        };
-        match self.waiting.take() {
-            Some(waiting) => Step::Admitted(core.admitted(now, slot, waiting)),
-            None => Step::Wait(now),
-        }
-    }
-
-    fn refuse(&mut self, now: Timestamp, reason: Reason) -> Step {
-        self.abandon(now);
-        Step::Refused(self.core.refused(now, reason))
-    }
-
-    /// Counts what was waited, leaves every line and frees the probe's place.
-    fn abandon(&mut self, now: Timestamp) {
-        let Some(waiting) = self.waiting.take() else { return };
-        let leaf = self.core.leaf();
-        self.core.count_waited(waiting.since, now);
-        if !self.core.governed() {
-            return;
-        }
-        waiting.acquire.leave(now);
-        leaf.bulkhead().leave(waiting.place);
-        if let Some(pass) = waiting.pass {
-            leaf.breaker().release(pass);
+        match waiting.look(core, now, waker) {
+            Ok(Look::Clear(slot)) => Step::Admitted(core.admitted(now, slot, &waiting)),
+            Ok(Look::Wait(until)) => {
+                self.waiting = Some(waiting);
+                Step::Wait(until)
+            }
+            Err(reason) => {
+                core.abandon(now, &waiting);
+                Step::Refused(core.refused(now, reason))
+            }
         }
     }
 
     /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
     pub(crate) fn cancel(&mut self) {
-        if self.waiting.is_some() {
-            self.abandon(self.core.now());
+        if let Some(waiting) = self.waiting.take() {
+            self.core.abandon(self.core.now(), &waiting);
         }
     }
 
@@ -240,8 +222,8 @@ impl Core {
         Refusal::new(kind, self.scope().clone(), reason, None)
     }
 
-    fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: Waiting<'_>) -> Attempt {
-        let Waiting { pass, since, .. } = waiting;
+    fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
+        let Waiting { pass, since, .. } = *waiting;
         let number = {
             let mut state = self.state();
             state.attempts = state.attempts.saturating_add(1);
@@ -258,6 +240,20 @@ impl Core {
             self.count(|counters| &counters.retries);
         }
         Attempt::new(self.clone(), number)
+    }
+
+    /// Counts what was waited, leaves every line and frees the probe's place.
+    fn abandon(&self, now: Timestamp, waiting: &Waiting<'_>) {
+        let leaf = self.leaf();
+        self.count_waited(waiting.since, now);
+        if !self.governed() {
+            return;
+        }
+        waiting.acquire.leave(now);
+        leaf.bulkhead().leave(waiting.place);
+        if let Some(pass) = waiting.pass {
+            leaf.breaker().release(pass);
+        }
     }
 
     fn count_waited(&self, since: Option<Timestamp>, now: Timestamp) {

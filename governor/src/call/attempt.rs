@@ -35,7 +35,10 @@ impl Attempt {
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
     pub fn finish(&self, outcome: Outcome) -> Verdict {
         self.finished.store(true, Ordering::Relaxed);
-        self.core.settle(self.number, self.core.now(), &outcome)
+        match outcome {
+            Outcome::Success if !self.core.leaf().bucket().heeds_answers() => self.core.served(self.number),
+            outcome => self.core.settle(self.number, self.core.now(), &outcome),
+        }
     }
 
     /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure.
@@ -108,12 +111,33 @@ impl Core {
         }
     }
 
+    /// The verdict on an attempt that has settled already.
+    fn verdict(&self) -> Verdict {
+        self.state().verdict.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict)
+    }
+
+    /// Records a success that tells the limiter nothing, so that the time does not matter: what most calls end with.
+    fn served(&self, number: u32) -> Verdict {
+        let current = {
+            let mut state = self.state();
+            let current = state.current.take_if(|current| current.number == number);
+            if current.is_some() {
+                state.verdict = Some((number, Verdict::Done));
+            }
+            current
+        };
+        let Some(mut current) = current else { return self.verdict() };
+        current.spend();
+        drop(current.slot.take());
+        if self.governed() {
+            self.answered(current.pass);
+        }
+        Verdict::Done
+    }
+
     /// Records an outcome and decides what follows.
     pub(super) fn settle(&self, number: u32, now: Timestamp, outcome: &Outcome) -> Verdict {
-        let Some(mut current) = self.take_current(number) else {
-            let known = self.state().verdict;
-            return known.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict);
-        };
+        let Some(mut current) = self.take_current(number) else { return self.verdict() };
         current.spend();
         drop(current.slot.take());
         let verdict = match outcome {

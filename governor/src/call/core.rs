@@ -28,13 +28,15 @@ struct Shared {
 
 impl Core {
     pub(super) fn new(target: Arc<Target>) -> Self {
-        let shared = loop {
-            let mut shared = take_spare().unwrap_or_default();
-            if let Some(unused) = Arc::get_mut(&mut shared) {
-                unused.collectors.bind(target.leaf.scope());
-                break shared;
+        let collectors = Collectors::bound(target.leaf.scope());
+        let mut shared = take_spare().unwrap_or_default();
+        if !collectors.is_empty() {
+            match Arc::get_mut(&mut shared) {
+                Some(spare) => spare.collectors = collectors,
+                // Never so: a spare one is nobody else's.
+                None => shared = Arc::new(Shared { collectors, state: Mutex::default() }),
             }
-        };
+        }
         Core { target, shared }
     }
 
@@ -125,7 +127,7 @@ impl Drop for Core {
             return;
         }
         if let Some(Shared { collectors, state }) = Arc::get_mut(&mut self.shared) {
-            collectors.clear();
+            *collectors = Collectors::default();
             *state.get_mut() = State::default();
             keep_spare(&self.shared);
         }

@@ -111,6 +111,21 @@ impl TokenBucket {
         if missing <= NEGLIGIBLE { start } else { start + seconds(missing / law.rate()) + Duration::from_nanos(1) }
     }
 
+    /// Takes `cost` if it can be taken now, with nobody waiting.
+    pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> bool {
+        self.refill(now, false);
+        let ready = self.ready_at(0.0, cost, now) <= now;
+        if ready {
+            self.take(cost, now);
+        }
+        ready
+    }
+
+    /// Whether answers tell the law anything now.
+    pub(super) fn heeds_answers(&self) -> bool {
+        self.law.get().heeds_answers()
+    }
+
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) {
         self.tokens -= cost;
         self.law.get_mut().taken(now);

@@ -74,6 +74,11 @@ impl Control for Aimd {
         AnswerEffect { raised: Some((before, self.rate)), reopened: false }
     }
 
+    /// At the ceiling there is nothing to raise.
+    fn heeds_answers(&self) -> bool {
+        self.rate < self.limits.max_rps()
+    }
+
     fn reconfigure(&mut self, limits: Limits, settings: &ThrottleSettings) {
         if limits != self.limits {
             let was_slowed = self.rate < self.limits.max_rps();

@@ -89,6 +89,11 @@ pub(super) trait Control: fmt::Debug + Send {
     /// A request was answered and not throttled.
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect;
 
+    /// Whether answers change anything now. Only a throttle, an answer or new settings may change that.
+    fn heeds_answers(&self) -> bool {
+        true
+    }
+
     /// Time has passed, with callers in line or without.
     fn advance(&mut self, _now: Timestamp, _waiting: bool) {}
 
