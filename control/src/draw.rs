@@ -40,6 +40,7 @@ pub fn draw(path: &Path, scenario: &Scenario, law: &Law, trace: &Trace) -> Resul
     let mut chart = ChartBuilder::on(&root)
         .caption(format!("{}, {}: {}", scenario.name, law.name, scenario.about), ("sans-serif", 16))
         .margin(10)
+        .margin_right(30)
         .x_label_area_size(36)
         .y_label_area_size(52)
         .build_cartesian_2d(0.0..scenario.seconds, 0.0..top)?;
@@ -62,7 +63,12 @@ pub fn draw(path: &Path, scenario: &Scenario, law: &Law, trace: &Trace) -> Resul
     line("sent", sent, SENT.stroke_width(1))?;
     line("granted", granted, GRANTED.stroke_width(1))?;
     line("throttled", throttled, THROTTLED.stroke_width(1))?;
-    chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(TRUE).draw()?;
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE.mix(0.8))
+        .border_style(TRUE)
+        .draw()?;
     root.present()?;
     Ok(())
 }

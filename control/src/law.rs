@@ -42,7 +42,7 @@ pub const LAWS: &[Law] = &[
     Law { name: "oracle", about: "a static bucket with the server's own figures", kind: Kind::Oracle },
 ];
 
-/// The ceiling of the governor's rate where nobody knows the limit: a guess, far above what it will find.
+/// The ceiling of `aimd` where nobody knows the limit: a guess, far above what it will find. `delivery_rate` needs none.
 const UNKNOWN_CEILING: f64 = 1000.0;
 
 impl Law {

@@ -24,9 +24,9 @@ use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter, wake};
-pub(crate) use law::Answer;
 use law::AnswerEffect;
 pub use law::Phase;
+pub(crate) use law::{Answer, AnswerKind};
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 

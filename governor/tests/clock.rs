@@ -6,8 +6,8 @@ mod common;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -154,6 +154,27 @@ fn a_fake_clock_wakes_what_is_due_and_nothing_else() {
     sleeps.pop();
     assert_eq!(clock.waiting(), 0, "a dropped sleep leaves nothing behind");
     assert!(!clock.advance_to_next());
+}
+
+#[test]
+fn sleepers_are_woken_by_their_times_then_in_the_order_in_which_they_began() {
+    struct Named(&'static str, Arc<Mutex<Vec<&'static str>>>);
+    impl Wake for Named {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+    let clock = FakeClock::new();
+    let woken = Arc::new(Mutex::new(Vec::new()));
+    let due = [("late", 3.0), ("first", 1.0), ("second", 1.0), ("between", 2.0), ("not yet", 5.0)];
+    let mut sleeps: Vec<Sleep> = due.map(|(_, due)| clock.sleep_until(Timestamp::ZERO + secs(due))).into();
+    for (sleep, (name, _)) in sleeps.iter_mut().zip(due) {
+        let waker = Waker::from(Arc::new(Named(name, Arc::clone(&woken))));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    clock.advance(secs(3.0));
+    assert_eq!(*woken.lock().unwrap(), ["first", "second", "between", "late"]);
+    assert_eq!(clock.waiting(), 1);
 }
 
 #[test]

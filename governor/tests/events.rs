@@ -117,7 +117,7 @@ async fn a_throttle_tells_of_the_lower_rate_the_pause_and_the_retry() {
 
 #[tokio::test(start_paused = true)]
 async fn recovery_is_told() {
-    let governor = governor("");
+    let governor = governor("ratelimit: { github: { law: aimd } }");
     once(&governor, fails(Class::Throttled)).await;
     tokio::time::sleep(secs(5.0)).await;
     let (recorder, _guard) = record();

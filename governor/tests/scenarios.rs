@@ -38,8 +38,9 @@ async fn a_policy_of_seven_attempts_is_seven_attempts() {
 /// smithy-lang/smithy-rs#4749: a retry that cost more than the bucket could hold never came.
 #[tokio::test(start_paused = true)]
 async fn a_retry_at_the_floor_proceeds_and_pays_one_token() {
-    let governor =
-        governor("ratelimit: { aws: { max_rps: 1, burst: 1, floor_rps: 0.1, base_delay: 2, max_backoff: 2 } }");
+    let governor = governor(
+        "ratelimit: { aws: { law: aimd, max_rps: 1, burst: 1, floor_rps: 0.1, base_delay: 2, max_backoff: 2 } }",
+    );
     let mut call = governor.call(&of("sts"));
     for _ in 0..4 {
         admit(&mut call).await.finish(fails(Class::Throttled));
@@ -151,7 +152,7 @@ async fn retries_asleep_in_their_backoff_are_counted() {
 /// kubernetes/kubernetes#31858: a delay that grew with each throttle never came down again.
 #[tokio::test(start_paused = true)]
 async fn after_a_storm_the_rate_comes_back_to_its_ceiling() {
-    let governor = governor("ratelimit: { aws: { max_retries: 0, breaker: { failures: 1000 } } }");
+    let governor = governor("ratelimit: { aws: { law: aimd, max_retries: 0, breaker: { failures: 1000 } } }");
     for _ in 0..3 {
         run(&governor, &of("sqs"), |_| fails(Class::Throttled)).await;
         tokio::time::sleep(secs(1.0)).await;

@@ -290,8 +290,9 @@ async fn a_quiet_service_has_no_line_and_each_trouble_has_its_words() {
 #[tokio::test(start_paused = true)]
 async fn a_rate_below_one_is_told_with_the_digits_it_needs() {
     for (floor, told) in [("0.05", "0.05"), ("0.5", "0.5"), ("0.0125", "0.013"), ("1.25", "1.2")] {
-        let yaml =
-            format!("ratelimit: {{ github: {{ max_rps: 2, floor_rps: {floor}, throttle: {{ factor: 0.000001 }} }} }}");
+        let yaml = format!(
+            "ratelimit: {{ github: {{ law: aimd, max_rps: 2, floor_rps: {floor}, throttle: {{ factor: 0.000001 }} }} }}"
+        );
         let governor = governor(&yaml);
         let mut call = governor.call(&scope()).policy(RetryPolicy::none());
         admit(&mut call).await.finish(fails(Class::Throttled));

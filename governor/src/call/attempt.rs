@@ -11,7 +11,7 @@ use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
-use crate::limiter::{Answer, give_back};
+use crate::limiter::{Answer, AnswerKind, give_back};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -146,12 +146,12 @@ impl Core {
                 Verdict::Done
             }
             Outcome::Success => {
-                self.let_through(now, &current, true);
+                self.let_through(now, &current, AnswerKind::Served);
                 self.answered(current.pass);
                 Verdict::Done
             }
             Outcome::Failure(failure) if failure.class == Class::Fatal => {
-                self.let_through(now, &current, false);
+                self.let_through(now, &current, AnswerKind::Refused);
                 self.answered(current.pass);
                 Verdict::Done
             }
@@ -160,7 +160,7 @@ impl Core {
                 match failure.class {
                     Class::Throttled => self.throttled(now, &current, failure),
                     // It may have been executed, so it came past the server's limiter.
-                    _ if failure.resend == Resend::IfIdempotent => self.let_through(now, &current, false),
+                    _ if failure.resend == Resend::IfIdempotent => self.let_through(now, &current, AnswerKind::Failed),
                     _ => {}
                 }
                 self.after_failure(now, &current, failure)
@@ -171,9 +171,9 @@ impl Core {
     }
 
     /// The server's limiter let it through, whatever came of it then.
-    fn let_through(&self, now: Timestamp, current: &Current, served: bool) {
+    fn let_through(&self, now: Timestamp, current: &Current, kind: AnswerKind) {
         let cost = current.cost.unwrap_or(COST);
-        let answer = Answer { sent_at: current.sent_at, cost, served };
+        let answer = Answer { sent_at: current.sent_at, cost, kind };
         if let Some((from, to)) = self.leaf().bucket().answered(now, answer) {
             events::rate_raised(self.leaf().scope(), from, to);
         }

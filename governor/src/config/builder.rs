@@ -134,8 +134,8 @@ impl ConfigBuilder {
     }
 }
 
-fn rate(rps: Option<f64>) -> Value {
-    rps.map_or_else(|| Value::Text("none".to_owned()), Value::Number)
+fn number(number: Option<f64>) -> Value {
+    number.map_or_else(|| Value::Text("none".to_owned()), Value::Number)
 }
 
 impl Document {
@@ -194,12 +194,12 @@ impl ProviderBuilder {
 
     /// The ceiling of a leaf's rate, in calls per second; `None` where nobody knows it.
     pub fn max_rps(self, rps: impl Into<Option<f64>>) -> Self {
-        self.set(&["max_rps"], rate(rps.into()))
+        self.set(&["max_rps"], number(rps.into()))
     }
 
     /// How many calls a rested leaf lets through at once; one second's worth where it is not set.
-    pub fn burst(self, calls: f64) -> Self {
-        self.set(&["burst"], Value::Number(calls))
+    pub fn burst(self, calls: impl Into<Option<f64>>) -> Self {
+        self.set(&["burst"], number(calls.into()))
     }
 
     /// The rate that throttles never go under, in calls per second.
@@ -319,12 +319,12 @@ impl ServiceBuilder {
 
     /// The ceiling of the rate, in calls per second; `None` where nobody knows it.
     pub fn max_rps(self, rps: impl Into<Option<f64>>) -> Self {
-        self.set("max_rps", rate(rps.into()))
+        self.set("max_rps", number(rps.into()))
     }
 
     /// How many calls a rested bucket lets through at once.
-    pub fn burst(self, calls: f64) -> Self {
-        self.set("burst", Value::Number(calls))
+    pub fn burst(self, calls: impl Into<Option<f64>>) -> Self {
+        self.set("burst", number(calls.into()))
     }
 
     /// The rate that throttles never go under, in calls per second.

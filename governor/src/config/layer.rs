@@ -94,7 +94,7 @@ partial! {
 partial! {
     Rates {
         max_rps: Option<At<Option<f64>>>,
-        burst: Option<At<f64>>,
+        burst: Option<At<Option<f64>>>,
         floor_rps: Option<At<f64>>,
     }
 }
@@ -221,7 +221,7 @@ impl Rates {
     fn read(section: &mut Section<'_>) -> Rates {
         Rates {
             max_rps: section.take("max_rps", optional_number(bounds::RATE)),
-            burst: section.take("burst", number(bounds::BURST)),
+            burst: section.take("burst", optional_number(bounds::BURST)),
             floor_rps: section.take("floor_rps", number(bounds::RATE)),
         }
     }

@@ -13,9 +13,8 @@
 //!     enabled: true
 //!     account_concurrency: 64     # attempts in flight at once, per account
 //!     law: aimd                   # what a leaf's rate follows from; or delivery_rate
-//!     max_rps: none               # the most calls per second of a leaf: account, region, service (and operation);
-//!                                 # none: not known. It starts at 20 then
-//!     # burst: 20                 # calls that a rested leaf lets through at once; unset: one second's worth
+//!     max_rps: none               # calls per second of a leaf (account, region, service, operation) at most; none: unknown
+//!     burst: none                 # calls that a rested leaf lets through at once; none: one second's worth of max_rps
 //!     floor_rps: 0.05             # throttles never bring a leaf under this rate, or under max_rps if that is less
 //!     max_retries: 8              # after the first attempt
 //!     base_delay: 0.5             # the shortest backoff; a number of seconds, or a text such as 500ms or 2m
@@ -48,7 +47,8 @@
 //!
 //! The document holds `ratelimit` and nothing else; an empty one stands for the defaults, and an empty section for
 //! one that is left out. A service or an operation takes each figure it does not set from the level above it, save
-//! that a `max_rps` without a `burst` brings its own burst of one second's worth.
+//! that a `max_rps` without a `burst` brings its own burst of one second's worth. Where no `max_rps` is known, a leaf starts
+//! at 20 calls per second, and [its law](crate::control) says whether it stays there.
 //!
 //! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
 //! 1000000, durations above 0 up to 365 days.

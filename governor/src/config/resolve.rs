@@ -77,8 +77,8 @@ fn settings(provider: Provider, enabled: bool) -> ProviderSettings {
 }
 
 fn limits(rates: &Rates, default: Limits) -> Limits {
-    let burst = rates.burst.as_ref().map(|at| at.value);
-    Limits::of(value(&rates.max_rps, default.ceiling()), burst, value(&rates.floor_rps, default.floor_rps()))
+    let (ceiling, burst) = (value(&rates.max_rps, default.ceiling()), value(&rates.burst, default.known_burst()));
+    Limits::of(ceiling, burst, value(&rates.floor_rps, default.floor_rps()))
 }
 
 fn retry(provider: &Provider, default: RetrySettings) -> RetrySettings {
@@ -98,7 +98,7 @@ fn services(provider: Provider) -> Services {
         per_operation: value(&service.per_operation, false),
         law: service.law.map(|at| at.value),
         max_rps: service.rates.max_rps.map(|at| at.value),
-        burst: figure(service.rates.burst),
+        burst: service.rates.burst.map(|at| at.value),
         floor_rps: figure(service.rates.floor_rps),
         key: service.key,
     });

@@ -22,9 +22,9 @@ pub(super) struct Override {
     pub(super) key: String,
     pub(super) per_operation: bool,
     pub(super) law: Option<LawName>,
-    /// The inner one is none where the ceiling is said to be unknown.
+    /// The inner one is none where it is said to be unknown; so is that of the burst.
     pub(super) max_rps: Option<Option<f64>>,
-    pub(super) burst: Option<f64>,
+    pub(super) burst: Option<Option<f64>>,
     pub(super) floor_rps: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ impl ProviderSettings {
                 max_rps = rate;
                 burst = None;
             }
-            burst = found.burst.or(burst);
+            burst = found.burst.unwrap_or(burst);
             floor_rps = found.floor_rps.unwrap_or(floor_rps);
         }
         Limits::of(max_rps, burst, floor_rps)

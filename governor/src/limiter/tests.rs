@@ -7,7 +7,7 @@ use super::*;
 use crate::config::LawName;
 use crate::waiters::Priority;
 
-const SERVED: Answer = Answer { sent_at: Timestamp::ZERO, cost: 1.0, served: true };
+const SERVED: Answer = Answer { sent_at: Timestamp::ZERO, cost: 1.0, kind: AnswerKind::Served };
 
 fn law() -> ThrottleSettings {
     settings(LawName::Aimd)
@@ -27,6 +27,10 @@ fn at(seconds: f64) -> Timestamp {
 
 fn bucket(max_rps: f64, burst: f64) -> Arc<Bucket> {
     Arc::new(Bucket::new(limits(max_rps, burst), law(), Timestamp::ZERO))
+}
+
+fn unlimited() -> Arc<Bucket> {
+    Arc::new(Bucket::new(Limits::default(), settings(LawName::DeliveryRate), Timestamp::ZERO))
 }
 
 #[derive(Default)]
@@ -342,15 +346,85 @@ fn ten_thousand_in_line_of_whom_half_leave_do_not_delay_the_rest() {
     }
 }
 
+// ===== a closed server =====
+
+/// At 2.0 s, with three in line.
+fn closed_with_three_in_line() -> (Arc<Bucket>, Vec<Caller>) {
+    let bucket = unlimited();
+    drain(&bucket, at(0.0));
+    for tenth in 10..13 {
+        bucket.throttled(at(f64::from(tenth) / 10.0), at(f64::from(tenth) / 10.0), None);
+    }
+    let line: Vec<Caller> = (0..3).map(|_| Caller::new(&bucket)).collect();
+    (bucket, line)
+}
+
+#[test]
+fn of_those_who_wait_for_a_closed_server_one_goes_at_a_time() {
+    let (bucket, mut line) = closed_with_three_in_line();
+    assert_eq!(bucket.view(at(1.5)).phase, Phase::Closed);
+    let mut sent = Vec::new();
+    for tenth in 15..400 {
+        let now = f64::from(tenth) / 10.0;
+        line.retain_mut(|caller| {
+            let taken = caller.takes(at(now));
+            if taken {
+                sent.push(now);
+                bucket.throttled(at(now), at(now), None);
+            }
+            !taken
+        });
+    }
+    assert_eq!(sent, [2.2, 4.2, 5.6]);
+}
+
+#[test]
+fn a_probe_that_is_served_wakes_those_who_wait() {
+    let (bucket, mut line) = closed_with_three_in_line();
+    assert!(line[0].takes(at(2.2)));
+    assert!(!line[1].takes(at(2.2)) && !line[2].takes(at(2.2)));
+    let woken = line[1].wakes();
+    bucket.answered(at(2.3), Answer { sent_at: at(2.2), ..SERVED });
+    assert!(line[1].wakes() > woken);
+    assert!(!line[1].takes(at(2.3)), "at its rate, not in a burst");
+    assert!(line[1].takes(at(2.45)));
+}
+
+#[test]
+fn a_closed_server_makes_late_those_whose_deadline_comes_before_the_probe() {
+    let (bucket, _line) = closed_with_three_in_line();
+    let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(2.0)));
+    assert_eq!(hurried.ask(at(1.5)), Asked::TooLate(at(2.2)));
+    let mut patient = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(3.0)));
+    assert!(matches!(patient.ask(at(1.5)), Asked::Wait(_)));
+}
+
+#[test]
+fn a_change_of_law_keeps_the_rate_the_pause_and_those_in_line() {
+    let bucket = bucket(20.0, 20.0);
+    bucket.throttled(at(1.0), at(1.0), Some(Duration::from_secs(9)));
+    let mut caller = Caller::new(&bucket);
+    assert!(!caller.takes(at(2.0)));
+    let limits = limits(20.0, 20.0);
+    bucket.reconfigure(limits, settings(LawName::DeliveryRate), at(2.0)).into_iter().for_each(Waker::wake);
+    let view = bucket.view(at(2.0));
+    assert_eq!((view.law, view.rate_rps, view.waiting), (LawName::DeliveryRate, 10.0, 1));
+    assert_eq!(view.paused_for, Some(Duration::from_secs(8)));
+    bucket.reconfigure(limits, law(), at(2.0)).into_iter().for_each(Waker::wake);
+    assert_eq!(bucket.view(at(2.0)).rate_rps, 10.0);
+    assert_eq!(bucket.answered(at(7.0), SERVED), Some((10.0, 11.0)), "and climbs from there");
+}
+
 proptest! {
     /// Whatever is asked, cancelled and throttled in whatever order, no more is granted than burst and rate allow.
     #[test]
     fn never_grants_more_than_burst_and_rate(
+        law in prop_oneof![Just(LawName::Aimd), Just(LawName::DeliveryRate)],
         rate in 0.1_f64..100.0,
         burst in 1.0_f64..50.0,
         steps in prop::collection::vec((0_u64..2_000, 0_u8..10), 1..400),
     ) {
-        let bucket = Arc::new(Bucket::new(limits(rate, burst), law(), Timestamp::ZERO));
+        let bucket = Arc::new(Bucket::new(limits(rate, burst), settings(law), Timestamp::ZERO));
         let mut now = Timestamp::ZERO;
         let mut line: Vec<Caller> = Vec::new();
         let mut granted = 0.0;

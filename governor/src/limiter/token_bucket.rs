@@ -190,7 +190,7 @@ impl TokenBucket {
             measured_rps: law.measured(),
             rate_rps: law.rate(),
             ceiling_rps: law.ceiling(),
-            burst: self.limits.burst(),
+            burst: law.burst(),
             tokens: self.tokens,
             paused_for: (!pause.is_zero()).then_some(pause),
             waiting,

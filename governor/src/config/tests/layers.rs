@@ -124,6 +124,7 @@ fn every_setting_in_code_is_the_key_of_the_same_name() {
             x.enabled(true)
                 .account_concurrency(NonZeroUsize::new(3).unwrap())
                 .retry_budget(4)
+                .law(LawName::DeliveryRate)
                 .max_rps(5.0)
                 .burst(6.0)
                 .floor_rps(0.5)
@@ -143,7 +144,7 @@ fn every_setting_in_code_is_the_key_of_the_same_name() {
                 .connect_timeout(SECOND * 17)
                 .read_timeout(SECOND * 18)
                 .rules([])
-                .service("s", |s| s.per_operation(true).max_rps(1.0).burst(2.0).floor_rps(0.25))
+                .service("s", |s| s.per_operation(true).law(LawName::Aimd).max_rps(1.0).burst(2.0).floor_rps(0.25))
         })
         .build();
     let in_yaml = yaml(
@@ -152,6 +153,7 @@ fn every_setting_in_code_is_the_key_of_the_same_name() {
     enabled: true
     account_concurrency: 3
     retry_budget: 4
+    law: delivery_rate
     max_rps: 5
     burst: 6
     floor_rps: 0.5
@@ -166,7 +168,7 @@ fn every_setting_in_code_is_the_key_of_the_same_name() {
     connect_timeout: 17
     read_timeout: 18
     rules: []
-    services: { s: { per_operation: true, max_rps: 1, burst: 2, floor_rps: 0.25 } }
+    services: { s: { per_operation: true, law: aimd, max_rps: 1, burst: 2, floor_rps: 0.25 } }
 ",
     );
     assert!(in_yaml.is_ok());
@@ -215,4 +217,61 @@ fn the_names_of_providers_are_compared_in_lower_case() {
     let config = yaml("ratelimit: {GitHub: {max_rps: 1}}").unwrap();
     assert_eq!(config.provider("github").limits.max_rps(), 1.0);
     assert_eq!(config.provider("GITHUB"), config.provider("github"));
+}
+
+#[test]
+fn a_law_is_the_operations_else_the_services_else_the_providers_else_the_defaults() {
+    let config = Config::builder()
+        .yaml(
+            "ratelimit:
+  defaults: { law: aimd }
+  aws:
+    law: delivery_rate
+    services:
+      ec2: { law: aimd }
+      ec2.RunInstances: { law: delivery_rate }
+      ssm: { max_rps: 3 }
+",
+            "test.yaml",
+        )
+        .variables([("CLOUD_GOVERNOR__AZURE__LAW", "delivery_rate")])
+        .provider("gcp", |gcp| gcp.law(LawName::DeliveryRate))
+        .build()
+        .unwrap();
+    let law = |provider: &str, service: &str, operation| config.provider(provider).throttle_for(service, operation).law;
+    assert_eq!(law("github", "rest", None), LawName::Aimd);
+    assert_eq!(law("aws", "ssm", None), LawName::DeliveryRate);
+    assert_eq!(law("aws", "EC2", None), LawName::Aimd);
+    assert_eq!(law("aws", "ec2", Some("DescribeVpcs")), LawName::Aimd);
+    assert_eq!(law("aws", "ec2", Some("RunInstances")), LawName::DeliveryRate);
+    assert_eq!(
+        (law("azure", "compute", None), law("gcp", "compute", None)),
+        (LawName::DeliveryRate, LawName::DeliveryRate)
+    );
+    assert_eq!(config.provider("aws").throttle.law, LawName::DeliveryRate);
+}
+
+#[test]
+fn a_ceiling_may_be_unknown_and_a_burst_known() {
+    let config = yaml(
+        "ratelimit:
+  aws:
+    max_rps: 50
+    services:
+      s3: { max_rps: none }
+      sqs: { max_rps: none, burst: 7 }
+  azure: { burst: 7 }
+",
+    )
+    .unwrap();
+    let aws = config.provider("aws");
+    assert_eq!((aws.limits.ceiling(), aws.limits.burst()), (Some(50.0), 50.0));
+    assert_eq!(aws.limits_for("s3", None), Limits::default());
+    let sqs = aws.limits_for("sqs", None);
+    assert_eq!((sqs.ceiling(), sqs.max_rps(), sqs.burst()), (None, 20.0, 7.0));
+    let azure = config.provider("azure").limits;
+    assert_eq!((azure.ceiling(), azure.max_rps(), azure.burst()), (None, 20.0, 7.0));
+    let in_code =
+        Config::builder().provider("aws", |aws| aws.max_rps(50.0).service("s3", |s3| s3.max_rps(None))).build();
+    assert_eq!(in_code.unwrap().provider("aws").limits_for("s3", None), Limits::default());
 }

@@ -63,6 +63,9 @@ fn every_bad_value_is_refused_with_its_path_and_line() {
         refuse("    ", key, &counts);
     }
     refuse("    ", "account_concurrency", &["0"]);
+    for indent in ["    ", "    services:\n      ec2:\n        "] {
+        refuse(indent, "law", &["cubic", "AIMD", "1", "true", "[]", "{}", ""]);
+    }
     refuse("    breaker:\n      ", "failures", &["0"]);
     refuse("    breaker:\n      ", "failures", &counts);
     let durations =

@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease: a throttle halves the rate, and it climbs back by equal steps.
 
-use super::{Answer, AnswerEffect, Control, Phase};
+use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 
@@ -51,6 +51,10 @@ impl Control for Aimd {
         (self.limits.burst() * self.rate / self.limits.max_rps()).max(1.0)
     }
 
+    fn burst(&self) -> f64 {
+        self.limits.burst()
+    }
+
     fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
         self.last_throttle = Some(now);
         // One congestion event: throttles close together, and those of requests sent before the cut took effect.
@@ -65,7 +69,7 @@ impl Control for Aimd {
 
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
         let ceiling = self.limits.max_rps();
-        if !answer.served || self.rate >= ceiling || !self.is_quiet(now) {
+        if answer.kind != AnswerKind::Served || self.rate >= ceiling || !self.is_quiet(now) {
             return AnswerEffect::default();
         }
         let before = self.rate;

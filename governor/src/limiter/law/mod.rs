@@ -67,8 +67,18 @@ pub(crate) struct Answer {
     pub(crate) sent_at: Timestamp,
     /// What it cost, in tokens.
     pub(crate) cost: f64,
-    /// It was served; otherwise it failed in another way, which cost the server's limiter as much.
-    pub(crate) served: bool,
+    pub(crate) kind: AnswerKind,
+}
+
+/// What an answer was that was no throttle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerKind {
+    /// A success.
+    Served,
+    /// An error of the caller's, from a service that is up.
+    Refused,
+    /// A failure that may pass. The server's limiter had let it through, as far as one can know.
+    Failed,
 }
 
 /// What every law can do.
@@ -81,6 +91,9 @@ pub(super) trait Control: fmt::Debug + Send {
 
     /// How many tokens can lie ready; at least one.
     fn capacity(&self) -> f64;
+
+    /// How many calls may go at once after a quiet time, if nothing is throttled.
+    fn burst(&self) -> f64;
 
     /// A request sent at `sent_at` was throttled. Says the rate before and after a cut; none if this is still the
     /// last congestion event.

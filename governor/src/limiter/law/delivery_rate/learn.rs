@@ -1,0 +1,83 @@
+//! What the deliveries say about the server: its rate, whether it has changed, and whether others take from it.
+
+use super::epoch::Spans;
+use super::figures::{CHANGED, EARLY, MEMORY_SECONDS};
+use super::{DeliveryRate, Known, seconds};
+use crate::clock::Timestamp;
+
+impl DeliveryRate {
+    /// The server's rate by what it has delivered, given what it was taken to be.
+    ///
+    /// What was delivered in a spell of calls is an upper bound, as it may include what was saved up before; what was
+    /// delivered in all is a lower one, as the server may have been full meanwhile. Each is one call more or less.
+    pub(super) fn measure(&mut self, spans: Spans) -> f64 {
+        let (highest, lowest) = (self.epoch.upper(spans, 1.0), self.epoch.lower(spans, 1.0));
+        let (delivered, all) = (self.epoch.delivered, spans.all);
+        let (old, is_known) = match self.known {
+            Known::Rate(rate) => (rate, true),
+            _ => (self.rate, false),
+        };
+        if is_known && self.closes_by_turns() {
+            return self.average(delivered, all);
+        }
+        let agrees = (lowest..=highest).contains(&old);
+        let rose = old < lowest;
+        // Up and down in turn is one rate seen at odd times: a quota per minute, or others that come and go.
+        let averages = is_known && spans.is_whole() && (agrees || rose != self.last_rose);
+        if !agrees {
+            self.last_rose = rose;
+        }
+        if !averages {
+            self.agreed = (delivered, all);
+            return match agrees {
+                true => old,
+                false if rose => self.epoch.lower(spans, 0.5),
+                false => self.epoch.upper(spans, 0.5),
+            };
+        }
+        let average = self.average(delivered, all);
+        if agrees { average.clamp(lowest, highest) } else { average }
+    }
+
+    /// The mean rate of measurements that are of one kind, of late.
+    fn average(&mut self, delivered: f64, time: f64) -> f64 {
+        let (calls, time) = (self.agreed.0 + delivered, self.agreed.1 + time);
+        let shrink = (MEMORY_SECONDS / time).min(1.0);
+        self.agreed = (calls * shrink, time * shrink);
+        calls / time
+    }
+
+    /// Whether the throttle came before the server had delivered what it was to have: others take from the same bucket.
+    pub(super) fn watch_rivals(&mut self, spans: Spans) {
+        let Known::Rate(rate) = self.known else { return };
+        let early = self.epoch.delivered < EARLY * rate * spans.all - 1.0;
+        self.rivals = if early { self.rivals + 0.3 * (1.0 - self.rivals) } else { self.rivals * 0.93 };
+    }
+
+    /// Whether more was delivered than the known rate explains: then it has risen.
+    pub(super) fn watch_rise(&mut self, now: Timestamp) {
+        let Known::Rate(rate) = self.known else { return };
+        if self.rate <= rate || self.closes_by_turns() {
+            return;
+        }
+        let explained = rate * (seconds(now.since(self.epoch.since)) - self.latency);
+        let margin = (2.0 + rate * self.latency).max(0.1 * rate) * (1.0 + 20.0 * self.rivals) * self.doubt;
+        if self.epoch.delivered - self.epoch.failed > explained.max(0.0) + margin {
+            self.rose = true;
+            self.doubt = (self.doubt * 2.0).min(64.0);
+            self.known = Known::Nothing;
+        }
+    }
+
+    /// Measured: is it another rate than before, where that was `settled`?
+    pub(super) fn watch_change(&mut self, now: Timestamp, measured: f64, settled: bool) {
+        let Some(before) = self.last_measured.replace(measured) else { return };
+        let rose = measured * CHANGED > before;
+        if settled && (rose || measured < before * CHANGED) {
+            self.changed_at = Some(now);
+        }
+        if rose && std::mem::take(&mut self.rose) {
+            self.doubt = (self.doubt / 4.0).max(1.0);
+        }
+    }
+}
