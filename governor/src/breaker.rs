@@ -135,9 +135,8 @@ impl Breaker {
     /// Asks to go on, with the pass held so far, if any. A caller that holds the probe keeps it, with its lease made
     /// to last `lease` from now; the first to come after a cooldown becomes the probe.
     pub(crate) fn check(&self, now: Timestamp, held: Option<Pass>, lease: Duration) -> Result<Pass, Refused> {
-        let gate = self.gate();
-        if gate & SHUT == 0 {
-            return Ok(Pass { generation: gate >> GENERATION, probe: false });
+        if let Some(pass) = self.pass_if_closed() {
+            return Ok(pass);
         }
         self.change(|inner| {
             let current = inner.generation;
@@ -152,6 +151,12 @@ impl Breaker {
             inner.state = State::HalfOpen { lease_until: now + lease };
             Ok(Pass { generation: inner.generation, probe: true })
         })
+    }
+
+    /// Leave to send, if the circuit is closed.
+    pub(crate) fn pass_if_closed(&self) -> Option<Pass> {
+        let gate = self.gate();
+        (gate & SHUT == 0).then_some(Pass { generation: gate >> GENERATION, probe: false })
     }
 
     /// Lets the probe keep its place until then: it waits for something else.

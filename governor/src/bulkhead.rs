@@ -32,11 +32,12 @@ impl Bulkhead {
     /// Takes a slot if there is one and nobody present stands before `place`; otherwise `place` is in line and
     /// `waker` is called when it is worth asking again.
     pub(crate) fn ask(self: &Arc<Self>, place: Place, now: Timestamp, waker: &Waker) -> Option<Slot> {
-        if self.slots.take_unless_line() || self.ask_in_line(place, now, waker) {
-            Some(Slot(Arc::clone(self)))
-        } else {
-            None
-        }
+        self.take_at_once().or_else(|| self.ask_in_line(place, now, waker).then(|| Slot(Arc::clone(self))))
+    }
+
+    /// Takes a slot if there is one and nobody waits.
+    pub(crate) fn take_at_once(self: &Arc<Self>) -> Option<Slot> {
+        self.slots.take_unless_line().then(|| Slot(Arc::clone(self)))
     }
 
     fn ask_in_line(&self, place: Place, now: Timestamp, waker: &Waker) -> bool {

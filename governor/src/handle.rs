@@ -38,7 +38,7 @@ pub struct Handle {
 #[derive(Debug, Clone)]
 struct Found {
     target: Arc<Target>,
-    /// The settings that it was found under.
+    /// The settings that it was found under; zero where it is not to be used again.
     epoch: u64,
 }
 
@@ -46,11 +46,13 @@ impl Found {
     fn find(governor: &Governor, scope: &Scope) -> Self {
         // Before the look-up, so that a change meanwhile shows later.
         let epoch = governor.epoch();
-        Found { target: governor.target(scope), epoch }
+        let target = governor.target(scope);
+        // No settings in force have the number zero.
+        Found { epoch: if target.is_makeshift() { 0 } else { epoch }, target }
     }
 
     fn holds(&self, epoch: u64) -> bool {
-        self.epoch == epoch && !self.target.makeshift
+        self.epoch == epoch
     }
 }
 

@@ -33,8 +33,6 @@ pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
 pub(crate) struct Bucket {
-    /// The order in which several buckets are locked.
-    id: u64,
     /// Whether answers tell the law anything now. While they do not, an answer costs neither the clock nor the lock.
     heeds_answers: AtomicBool,
     state: Mutex<State>,
@@ -47,11 +45,9 @@ struct State {
 }
 
 impl Bucket {
-    pub(crate) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
-        static IDS: atomic::AtomicU64 = atomic::AtomicU64::new(0);
-        let tokens = TokenBucket::new(limits, settings, now);
+    pub(crate) fn new(limits: Limits, settings: impl Into<Arc<ThrottleSettings>>, now: Timestamp) -> Self {
+        let tokens = TokenBucket::new(limits, settings.into(), now);
         Bucket {
-            id: IDS.fetch_add(1, atomic::Ordering::Relaxed),
             heeds_answers: AtomicBool::new(tokens.heeds_answers()),
             state: Mutex::new(State { tokens, line: WaitList::default() }),
         }
@@ -72,7 +68,7 @@ impl Bucket {
     }
 
     /// Takes the cost if it lies ready and nobody waits, as it is with most calls.
-    fn take_at_once(&self, cost: f64, now: Timestamp) -> bool {
+    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> bool {
         let mut state = self.state.lock();
         state.line.is_empty() && state.tokens.take_if_ready(cost, now)
     }
@@ -111,10 +107,15 @@ impl Bucket {
 
     /// Puts new limits into force. Whom to wake is the caller's to do, once it holds no lock either.
     #[must_use]
-    pub(crate) fn reconfigure(&self, limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
+    pub(crate) fn reconfigure(
+        &self,
+        limits: Limits,
+        settings: impl Into<Arc<ThrottleSettings>>,
+        now: Timestamp,
+    ) -> Vec<Waker> {
         self.change(|state| {
             let waiting = !state.line.is_empty();
-            state.tokens.reconfigure(limits, settings, now, waiting);
+            state.tokens.reconfigure(limits, settings.into(), now, waiting);
             state.replan(now)
         })
     }
@@ -320,9 +321,10 @@ fn lock_all(buckets: &[Arc<Bucket>]) -> Few<MutexGuard<'_, State>> {
     if let [bucket] = buckets {
         return Few::from_iter([bucket.state.lock()]);
     }
+    // Where they are in memory is an order as good as any.
     let mut order: Few<(usize, &Arc<Bucket>)> = buckets.iter().enumerate().collect();
-    order.sort_by_key(|(_, bucket)| bucket.id);
-    order.dedup_by_key(|(_, bucket)| bucket.id);
+    order.sort_by_key(|(_, bucket)| Arc::as_ptr(bucket));
+    order.dedup_by_key(|(_, bucket)| Arc::as_ptr(bucket));
     let mut guards: Few<_> = order.into_iter().map(|(index, bucket)| (index, bucket.state.lock())).collect();
     guards.sort_by_key(|&(index, _)| index);
     guards.into_iter().map(|(_, guard)| guard).collect()

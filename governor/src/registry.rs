@@ -95,9 +95,8 @@ impl Registry {
         let settings = provider.settings();
         let key = leaf_scope(scope, &settings);
         let leaf = self.leaf(&key, provider, &settings, targets, now);
-        let makeshift = *leaf.scope() != key;
-        let target = Arc::new(Target { scope: scope.clone(), leaf, settings, makeshift });
-        if !makeshift {
+        let target = Arc::new(Target { scope: scope.clone(), leaf, settings });
+        if !target.is_makeshift() {
             targets.put(&target);
         }
         target
@@ -226,9 +225,8 @@ impl Registry {
     }
 
     fn reconfigure_scopes(&mut self, provider: &str, now: Timestamp) -> Vec<Waker> {
-        let Some(settings) = self.providers.get(provider).map(|provider| provider.settings()) else {
-            return Vec::new();
-        };
+        let Some(known) = self.providers.get(provider) else { return Vec::new() };
+        let settings = known.settings();
         let mut wakers = Vec::new();
         for (account, bulkhead) in &self.bulkheads {
             if account.provider() == provider {
@@ -242,7 +240,7 @@ impl Registry {
                 continue;
             }
             let limits = settings.limits_for(scope.service(), scope.operation());
-            let throttle = settings.throttle_for(scope.service(), scope.operation());
+            let throttle = known.throttle_for(&settings, scope);
             wakers.extend(leaf.bucket().reconfigure(limits, throttle, now));
             leaf.breaker().reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }

@@ -36,7 +36,7 @@ pub struct Scope {
 struct Parts {
     hash: u64,
     /// Where provider, account, region and service end. The rest is the operation, empty where there is none.
-    ends: [usize; 4],
+    ends: [u32; 4],
     text: Box<str>,
 }
 
@@ -65,7 +65,7 @@ impl Scope {
         let [provider, account, region, service, _] = parts;
         let ends = [provider, account, region, service].map(|part| {
             end += part.len();
-            end
+            u32::try_from(end).unwrap_or(u32::MAX)
         });
         Scope { parts: Arc::new(Parts { hash: KEYS.hash_one(parts), ends, text: parts.concat().into() }) }
     }
@@ -111,7 +111,7 @@ impl Scope {
 
     /// The API operation, if there is one.
     pub fn operation(&self) -> Option<&str> {
-        let operation = self.parts.between(self.parts.ends[3], self.parts.text.len());
+        let operation = self.parts.text.get(self.parts.ends[3] as usize..).unwrap_or_default();
         Some(operation).filter(|operation| !operation.is_empty())
     }
 
@@ -132,8 +132,8 @@ impl Scope {
 }
 
 impl Parts {
-    fn between(&self, start: usize, end: usize) -> &str {
-        self.text.get(start..end).unwrap_or_default()
+    fn between(&self, start: u32, end: u32) -> &str {
+        self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 }
 

@@ -4,14 +4,14 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::Core;
-use super::{Attempt, COST, Current, GiveUp, Outcome, Terms, Verdict};
+use super::{Attempt, COST, Current, GiveUp, Outcome, State, Terms, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 use crate::events;
-use crate::limiter::{Acquire, Asked};
+use crate::limiter::{Acquire, Asked, give_back};
 use crate::registry::Leaf;
 use crate::scope::Scope;
 use crate::waiters::{Place, RECHECK};
@@ -55,6 +55,11 @@ impl<'a> Admission<'a> {
     /// a pause or an open circuit.
     pub(crate) fn look(&mut self, now: Timestamp, waker: &Waker) -> Step {
         let core = self.core;
+        if self.waiting.is_none()
+            && let Some(attempt) = core.admit_at_once(now)
+        {
+            return Step::Admitted(attempt);
+        }
         let mut waiting = match self.waiting.take() {
             Some(waiting) => waiting,
             None => match core.begin_admission(now) {
@@ -161,6 +166,55 @@ enum Reason {
 }
 
 impl Core {
+    /// What most calls meet: nothing waits, the circuit is closed, a token lies ready and a slot is free. One look under
+    /// one lock, and nothing here calls a waker. In all other cases the controls are asked one by one.
+    fn admit_at_once(&self, now: Timestamp) -> Option<Attempt> {
+        let leaf = self.leaf();
+        let mut state = self.state();
+        let goes_on = matches!(state.verdict, None | Some((_, Verdict::Retry { .. })));
+        if !goes_on || !self.governed() || state.current.is_some() || now < state.not_before {
+            return None;
+        }
+        leaf.touch(now);
+        self.begin(&mut state, now);
+        if state.terms.deadline.is_some_and(|deadline| deadline <= now) {
+            return None;
+        }
+        let pass = leaf.breaker().pass_if_closed()?;
+        if !leaf.bucket().take_at_once(COST, now) {
+            return None;
+        }
+        let slot = match state.terms.without_slot {
+            true => None,
+            false => match leaf.bulkhead().take_at_once() {
+                None => {
+                    drop(state);
+                    give_back(leaf.buckets(), COST, now);
+                    return None;
+                }
+                slot => slot,
+            },
+        };
+        let number = self.sent(&mut state, now, slot, Some(pass));
+        drop(state);
+        Some(self.attempt(number))
+    }
+
+    /// The call's first admission begins its deadline and gives it its place.
+    fn begin(&self, state: &mut State, now: Timestamp) -> Place {
+        if state.place.is_none() {
+            self.count(|counters| &counters.operations);
+        }
+        let terms = &mut state.terms;
+        if !std::mem::replace(&mut terms.deadline_begun, true)
+            && let Some(within) = self.target().settings.retry.deadline
+        {
+            terms.limit_deadline(now + within);
+        }
+        // A retry comes before calls that began later: it has waited its turn already.
+        *state.place.get_or_insert_with(|| Place::next(terms.priority))
+    }
+
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting<'_>, Refusal> {
         self.leaf().touch(now);
         let mut state = self.state();
@@ -176,20 +230,9 @@ impl Core {
         {
             return Err(self.ended(verdict, unreported.is_some()));
         }
-        if state.place.is_none() {
-            self.count(|counters| &counters.operations);
-        }
-        let settings = &self.target().settings;
-        let terms = &mut state.terms;
-        if !std::mem::replace(&mut terms.deadline_begun, true)
-            && let Some(within) = settings.retry.deadline
-        {
-            terms.limit_deadline(now + within);
-        }
-        let Terms { policy, priority, without_slot, deadline, .. } = *terms;
-        let timeout = policy.attempt_timeout(&settings.retry);
-        // A retry comes before calls that began later: it has waited its turn already.
-        let place = *state.place.get_or_insert_with(|| Place::next(priority));
+        let place = self.begin(&mut state, now);
+        let Terms { policy, without_slot, deadline, .. } = state.terms;
+        let timeout = policy.attempt_timeout(&self.target().settings.retry);
         Ok(Waiting {
             acquire: Acquire::new(self.leaf().buckets(), COST, place, deadline),
             place,
@@ -223,18 +266,23 @@ impl Core {
     }
 
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
-        let Waiting { pass, since, .. } = *waiting;
-        let number = {
-            let mut state = self.state();
-            state.attempts = state.attempts.saturating_add(1);
-            let number = state.attempts;
-            state.last_pass = pass;
-            let cost = self.governed().then_some(COST);
-            let charge = state.charge.take();
-            state.current = Some(Current { number, sent_at: now, slot, pass, cost, charge });
-            number
-        };
-        self.count_waited(since, now);
+        let number = self.sent(&mut self.state(), now, slot, waiting.pass);
+        self.count_waited(waiting.since, now);
+        self.attempt(number)
+    }
+
+    /// Notes what the next attempt holds, and gives it its number.
+    fn sent(&self, state: &mut State, now: Timestamp, slot: Option<Slot>, pass: Option<Pass>) -> u32 {
+        state.attempts = state.attempts.saturating_add(1);
+        let number = state.attempts;
+        state.last_pass = pass;
+        let cost = self.governed().then_some(COST);
+        let charge = state.charge.take();
+        state.current = Some(Current { number, sent_at: now, slot, pass, cost, charge });
+        number
+    }
+
+    fn attempt(&self, number: u32) -> Attempt {
         self.count(|counters| &counters.calls);
         if number > 1 {
             self.count(|counters| &counters.retries);

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use super::leaf_scope;
 use crate::breaker::Breaker;
 use crate::budget::RetryBudget;
 use crate::bulkhead::Bulkhead;
 use crate::classify::Rules;
 use crate::clock::{Clock, Timestamp};
-use crate::config::ProviderSettings;
+use crate::config::{ProviderSettings, ThrottleSettings};
 use crate::limiter::Bucket;
 use crate::scope::Scope;
 use crate::stats::{Counters, SlowedBucket};
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
 pub(crate) struct Provider {
     governor: Arc<Shared>,
     settings: RwLock<Arc<ProviderSettings>>,
+    /// Those of the settings, for the buckets to share.
+    throttle: RwLock<Arc<ThrottleSettings>>,
     rules: RwLock<Rules>,
     pub(crate) budget: Arc<RetryBudget>,
 }
@@ -52,7 +55,7 @@ impl Leaf {
         now: Timestamp,
     ) -> Self {
         let limits = settings.limits_for(scope.service(), scope.operation());
-        let throttle = settings.throttle_for(scope.service(), scope.operation());
+        let throttle = provider.throttle_for(settings, &scope);
         Leaf {
             scope,
             provider,
@@ -134,8 +137,16 @@ impl Provider {
             governor,
             budget: Arc::new(RetryBudget::new(settings.retry_budget)),
             rules: RwLock::new(Rules::from_iter(settings.rules.iter().cloned())),
+            throttle: RwLock::new(Arc::new(settings.throttle.clone())),
             settings: RwLock::new(settings),
         }
+    }
+
+    /// A leaf's throttle settings: the provider's own, shared by all, unless the leaf's differ.
+    pub(super) fn throttle_for(&self, settings: &ProviderSettings, scope: &Scope) -> Arc<ThrottleSettings> {
+        let wanted = settings.throttle_for(scope.service(), scope.operation());
+        let shared = self.throttle.read().unwrap_or_else(PoisonError::into_inner);
+        if **shared == wanted { Arc::clone(&shared) } else { Arc::new(wanted) }
     }
 
     pub(crate) fn settings(&self) -> Arc<ProviderSettings> {
@@ -150,6 +161,7 @@ impl Provider {
         self.budget.resize(settings.retry_budget);
         let rules = Rules::from_iter(settings.rules.iter().cloned());
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        *self.throttle.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings.throttle.clone());
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 }
@@ -168,11 +180,14 @@ pub(crate) struct Target {
     pub(crate) scope: Scope,
     pub(crate) leaf: Arc<Leaf>,
     pub(crate) settings: Arc<ProviderSettings>,
-    /// The leaf is one for newcomers without room for their own: the next call asks again.
-    pub(crate) makeshift: bool,
 }
 
 impl Target {
+    /// The leaf is one for newcomers without room for their own: the next call asks again.
+    pub(crate) fn is_makeshift(&self) -> bool {
+        *self.leaf.scope() != leaf_scope(&self.scope, &self.settings)
+    }
+
     /// How long an attempt without a timeout of its own can be expected to take: what plugins give their clients.
     pub(crate) fn longest_attempt(&self) -> Duration {
         self.settings.connect_timeout + self.settings.read_timeout

@@ -10,6 +10,7 @@ mod epoch;
 mod figures;
 mod learn;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
@@ -267,6 +268,10 @@ impl DeliveryRate {
 }
 
 impl Control for DeliveryRate {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
     fn rate(&self) -> f64 {
         self.rate
     }
@@ -410,7 +415,7 @@ impl Control for DeliveryRate {
         }
     }
 
-    fn reconfigure(&mut self, limits: Limits, _settings: &ThrottleSettings) {
+    fn reconfigure(&mut self, limits: Limits, _settings: &Arc<ThrottleSettings>) {
         if limits == self.limits {
             return;
         }
