@@ -30,7 +30,7 @@ enum Kind {
 
 /// Every law, the governor's first.
 pub const LAWS: &[Law] = &[
-    Law { name: "aimd", about: "the governor, halving and climbing by a twentieth", kind: Kind::Governor("") },
+    Law { name: "aimd", about: "the governor, halving and climbing by a twentieth", kind: Kind::Governor("law: aimd") },
     Law {
         name: "delivery_rate",
         about: "the governor, at the rate that is delivered",
@@ -64,7 +64,7 @@ impl Law {
     pub fn config(&self, scenario: &Scenario) -> Result<Option<Config>, ConfigError> {
         let Kind::Governor(setting) = self.kind else { return Ok(None) };
         let mut builder = Config::builder().yaml(format!("ratelimit: {{ defaults: {{ {setting} }} }}"), self.name);
-        if setting.is_empty() {
+        if self.name == "aimd" {
             builder = builder.defaults(|all| all.max_rps(UNKNOWN_CEILING));
         }
         if let Some(yaml) = scenario.governor {

@@ -21,7 +21,7 @@ use aws_smithy_types::byte_stream::ByteStream;
 use aws_types::SdkConfig;
 use aws_types::sdk_config::Builder;
 use bytes::Bytes;
-use cloud_governor::{Config, Governor, ProviderBuilder, Totals};
+use cloud_governor::{Config, Governor, LawName, ProviderBuilder, Totals};
 use http_body::Frame;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -334,7 +334,9 @@ fn listening() {
 
 /// A governor with fast retries, changed by `set`.
 pub(crate) fn governor(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Governor {
+    // What these tests pin of rates are the plain halving and climbing.
     let config = Config::builder()
+        .defaults(|all| all.law(LawName::Aimd))
         .provider("aws", |aws| set(aws.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100))));
     Governor::builder().config(config.build().expect("a sound configuration")).seed(7).build()
 }

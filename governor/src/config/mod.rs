@@ -12,7 +12,7 @@
 //!   defaults:                     # what holds for every provider; each key may stand under a provider, too
 //!     enabled: true
 //!     account_concurrency: 64     # attempts in flight at once, per account
-//!     law: aimd                   # what a leaf's rate follows from; or delivery_rate
+//!     law: delivery_rate          # what a leaf's rate follows from; or aimd
 //!     max_rps: none               # calls per second of a leaf (account, region, service, operation) at most; none: unknown
 //!     burst: none                 # calls that a rested leaf lets through at once; none: one second's worth of max_rps
 //!     floor_rps: 0.05             # throttles never bring a leaf under this rate, or under max_rps if that is less
@@ -26,7 +26,7 @@
 //!     breaker:
 //!       failures: 5               # give-ups in a row that open the circuit
 //!       cooldown: 30              # until one probe is let through
-//!     throttle:
+//!     throttle:                   # pause_cap holds for each law, the others for aimd
 //!       factor: 0.5               # what a throttle multiplies the rate by
 //!       pause_cap: 300            # the longest pause of a leaf for a Retry-After
 //!       cut_interval: 1           # throttles closer together than this are one

@@ -87,10 +87,10 @@ pub enum Jitter {
 pub enum LawName {
     /// Additive increase, multiplicative decrease: a throttle halves the rate, and it climbs back to the ceiling by equal
     /// steps; written `aimd`. Where no ceiling is known it is 20 calls per second.
-    #[default]
     Aimd,
     /// The rate is what the server was seen to deliver between two throttles, and probes for more; written
     /// `delivery_rate`. Where no ceiling is known it starts at 20 calls per second and finds out.
+    #[default]
     DeliveryRate,
 }
 
@@ -99,7 +99,7 @@ pub enum LawName {
 #[non_exhaustive]
 pub struct ThrottleSettings {
     /// The control law, where no service says otherwise. `factor`, `cut_interval` and the two recovery figures are those
-    /// of [`LawName::Aimd`]; `pause_cap` holds for each. Default `aimd`.
+    /// of [`LawName::Aimd`]; `pause_cap` holds for each. Default `delivery_rate`.
     pub law: LawName,
     /// What a throttle multiplies the rate by; above 0 and below 1. Default 0.5.
     pub factor: f64,

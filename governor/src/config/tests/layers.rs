@@ -13,7 +13,7 @@ fn the_defaults_are_those_of_the_contract() {
             (provider.limits.max_rps(), provider.limits.burst(), provider.limits.floor_rps()),
             (20.0, 20.0, 0.05)
         );
-        assert_eq!((provider.limits.ceiling(), provider.throttle.law), (None, LawName::Aimd));
+        assert_eq!((provider.limits.ceiling(), provider.throttle.law), (None, LawName::DeliveryRate));
         assert_eq!((provider.breaker.failures.get(), provider.breaker.cooldown), (5, SECOND * 30));
         assert_eq!((provider.retry.max_retries, provider.retry.deadline), (8, Some(SECOND * 900)));
         assert_eq!((provider.retry.base_delay, provider.retry.max_backoff), (SECOND / 2, SECOND * 20));
