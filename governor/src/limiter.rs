@@ -237,6 +237,8 @@ impl<'a> Acquire<'a> {
         }
         let (asked, wakers, spent) = {
             let mut states = lock_all(self.buckets);
+            // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
+            self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
             let waits = states
                 .iter_mut()
                 .enumerate()

@@ -106,7 +106,7 @@ pub(super) trait Control: fmt::Debug + Send {
     /// A request was answered and not throttled.
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect;
 
-    /// Whether answers change anything now. Only a throttle, an answer or new settings may change that.
+    /// Whether answers change anything now. Only a throttle, an answer, one who waits or new settings may change that.
     fn heeds_answers(&self) -> bool {
         true
     }

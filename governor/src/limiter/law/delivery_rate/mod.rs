@@ -376,6 +376,12 @@ impl Control for DeliveryRate {
         effect
     }
 
+    /// Before anything was throttled an answer pays into the savings, and lets the rate grow on. With those full, and a
+    /// rate that does not grow, it adds to nothing but the smoothed latency, which the next ones tell as well.
+    fn heeds_answers(&self) -> bool {
+        self.cut.is_some() || self.failing || self.saved < MOST_SAVED || self.rate != self.answered_rate
+    }
+
     fn advance(&mut self, now: Timestamp, waiting: bool) {
         // Callers that wait ask at least once a second.
         let elapsed = seconds(now.since(self.at)).min(1.0);
