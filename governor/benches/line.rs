@@ -1,49 +1,14 @@
-//! What a decision costs and what a waiting call weighs. Figures are for comparison within one run.
+//! What a waiting call weighs. What a decision costs is measured in the workspace's `bench`.
 //!
 //! `cargo bench -p cloud-governor`
 
-use std::hint::black_box;
-use std::time::Instant;
-
-use cloud_governor::{Config, Governor, Outcome, Scope};
+use cloud_governor::{Config, Governor, Scope};
 
 const CALLS: usize = 10_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    decision().await?;
-    weight().await?;
-    Ok(())
-}
-
-/// One call that never waits, against a semaphore of Tokio's, which does a part of the same.
-async fn decision() -> Result<(), Box<dyn std::error::Error>> {
-    let config = Config::from_yaml("ratelimit: { aws: { max_rps: 1000000, burst: 1000000 } }", "bench")?;
-    let governor = Governor::builder().config(config).build();
-    let scope = Scope::new("aws", "123456789012", "eu-west-1", "ssm").with_operation("GetParameter");
-    let semaphore = tokio::sync::Semaphore::new(64);
-    let (mut governed, mut plain) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..20 {
-        let started = Instant::now();
-        for _ in 0..CALLS {
-            let mut call = governor.call(&scope);
-            call.admit().await?.finish(black_box(Outcome::Success));
-        }
-        governed = governed.min(started.elapsed().as_secs_f64());
-        let started = Instant::now();
-        for _ in 0..CALLS {
-            drop(black_box(semaphore.acquire().await?));
-        }
-        plain = plain.min(started.elapsed().as_secs_f64());
-    }
-    let nanos = |seconds: f64| seconds * 1e9 / CALLS as f64;
-    println!(
-        "one governed call: {:.0} ns, {:.1} times a semaphore's {:.0} ns",
-        nanos(governed),
-        governed / plain,
-        nanos(plain)
-    );
-    Ok(())
+    weight().await
 }
 
 /// Resident memory of calls that stand in line, each in a task of its own.

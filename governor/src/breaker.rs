@@ -18,12 +18,21 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 #[derive(Debug)]
 pub(crate) struct Breaker {
+    /// What the state comes to for a call that goes well, which then takes no lock: see [`Inner::gate`].
+    gate: AtomicU64,
     inner: Mutex<Inner>,
 }
+
+/// In the gate: the circuit is not closed.
+const SHUT: u64 = 1;
+/// In the gate: the circuit is closed, and give-ups are remembered that an answer makes forgotten.
+const MARRED: u64 = 2;
+/// Where the generation begins in the gate.
+const GENERATION: u32 = 2;
 
 #[derive(Debug)]
 struct Inner {
@@ -78,6 +87,16 @@ pub enum BreakerState {
 }
 
 impl Inner {
+    /// The generation, and whether the circuit is shut or marred.
+    fn gate(&self) -> u64 {
+        let flags = match self.state {
+            State::Closed { failures: 0 } => 0,
+            State::Closed { .. } => MARRED,
+            State::Open { .. } | State::HalfOpen { .. } => SHUT,
+        };
+        self.generation << GENERATION | flags
+    }
+
     fn refusal(&self, now: Timestamp) -> Option<Refused> {
         match self.state {
             State::Open { until } if now < until => Some(Refused { retry_after: until.until(now), probing: false }),
@@ -97,77 +116,111 @@ impl Breaker {
             state: State::Closed { failures: 0 },
             generation: 0,
         };
-        Breaker { inner: Mutex::new(inner) }
+        Breaker { gate: AtomicU64::new(inner.gate()), inner: Mutex::new(inner) }
+    }
+
+    /// The gate as it stands. A call that passes while another opens the circuit passed before it, so no order with
+    /// other memory is needed.
+    fn gate(&self) -> u64 {
+        self.gate.load(Ordering::Relaxed)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut inner = self.inner.lock();
+        let changed = change(&mut inner);
+        self.gate.store(inner.gate(), Ordering::Relaxed);
+        changed
     }
 
     /// Asks to go on, with the pass held so far, if any. A caller that holds the probe keeps it, with its lease made
     /// to last `lease` from now; the first to come after a cooldown becomes the probe.
     pub(crate) fn check(&self, now: Timestamp, held: Option<Pass>, lease: Duration) -> Result<Pass, Refused> {
-        let mut inner = self.inner.lock();
-        let current = inner.generation;
-        match inner.state {
-            State::Closed { .. } => return Ok(Pass { generation: current, probe: false }),
-            State::HalfOpen { .. } if held.is_some_and(|pass| pass.probe && pass.generation == current) => {}
-            State::Open { .. } | State::HalfOpen { .. } => match inner.refusal(now) {
-                Some(refused) => return Err(refused),
-                None => inner.generation += 1,
-            },
+        if let Some(pass) = self.pass_if_closed() {
+            return Ok(pass);
         }
-        inner.state = State::HalfOpen { lease_until: now + lease };
-        Ok(Pass { generation: inner.generation, probe: true })
+        self.change(|inner| {
+            let current = inner.generation;
+            match inner.state {
+                State::Closed { .. } => return Ok(Pass { generation: current, probe: false }),
+                State::HalfOpen { .. } if held.is_some_and(|pass| pass.probe && pass.generation == current) => {}
+                State::Open { .. } | State::HalfOpen { .. } => match inner.refusal(now) {
+                    Some(refused) => return Err(refused),
+                    None => inner.generation += 1,
+                },
+            }
+            inner.state = State::HalfOpen { lease_until: now + lease };
+            Ok(Pass { generation: inner.generation, probe: true })
+        })
+    }
+
+    /// Leave to send, if the circuit is closed.
+    pub(crate) fn pass_if_closed(&self) -> Option<Pass> {
+        let gate = self.gate();
+        (gate & SHUT == 0).then_some(Pass { generation: gate >> GENERATION, probe: false })
     }
 
     /// Lets the probe keep its place until then: it waits for something else.
     pub(crate) fn extend(&self, pass: Pass, lease_until: Timestamp) {
-        let mut inner = self.inner.lock();
-        if pass.probe && inner.generation == pass.generation {
-            inner.state = State::HalfOpen { lease_until };
-        }
+        self.change(|inner| {
+            if pass.probe && inner.generation == pass.generation {
+                inner.state = State::HalfOpen { lease_until };
+            }
+        });
     }
 
     /// Whether a call would be refused now. Claims nothing.
     pub(crate) fn refusal(&self, now: Timestamp) -> Option<Refused> {
-        self.inner.lock().refusal(now)
+        if self.gate() & SHUT == 0 { None } else { self.inner.lock().refusal(now) }
     }
 
     /// The server answered. True if that closed the circuit.
     pub(crate) fn answered(&self, pass: Pass) -> bool {
-        let mut inner = self.inner.lock();
-        if inner.generation != pass.generation {
+        // Closed since the pass was given, with nothing to forget.
+        if self.gate() == pass.generation << GENERATION {
             return false;
         }
-        let closes = matches!(inner.state, State::HalfOpen { .. });
-        if closes {
-            inner.generation += 1;
-        }
-        inner.state = State::Closed { failures: 0 };
-        closes
+        self.change(|inner| {
+            if inner.generation != pass.generation {
+                return false;
+            }
+            let closes = matches!(inner.state, State::HalfOpen { .. });
+            if closes {
+                inner.generation += 1;
+            }
+            inner.state = State::Closed { failures: 0 };
+            closes
+        })
     }
 
     /// A logical call gave up. Says for how long the circuit is open if that opened it.
     pub(crate) fn gave_up(&self, now: Timestamp, pass: Pass) -> Option<Duration> {
-        let mut inner = self.inner.lock();
-        if inner.generation != pass.generation {
-            return None;
-        }
-        if let State::Closed { failures } = &mut inner.state {
-            *failures = failures.saturating_add(1);
-            if *failures < inner.failures_to_open {
+        self.change(|inner| {
+            if inner.generation != pass.generation {
                 return None;
             }
-        }
-        inner.generation += 1;
-        inner.state = State::Open { until: now + inner.cooldown };
-        Some(inner.cooldown)
+            if let State::Closed { failures } = &mut inner.state {
+                *failures = failures.saturating_add(1);
+                if *failures < inner.failures_to_open {
+                    return None;
+                }
+            }
+            inner.generation += 1;
+            inner.state = State::Open { until: now + inner.cooldown };
+            Some(inner.cooldown)
+        })
     }
 
     /// A pass is handed back unused, or its attempt was cancelled: a probe's place is free for the next.
     pub(crate) fn release(&self, pass: Pass) {
-        let mut inner = self.inner.lock();
-        if pass.probe && inner.generation == pass.generation {
-            inner.generation += 1;
-            inner.state = State::Open { until: Timestamp::ZERO };
+        if !pass.probe {
+            return;
         }
+        self.change(|inner| {
+            if inner.generation == pass.generation {
+                inner.generation += 1;
+                inner.state = State::Open { until: Timestamp::ZERO };
+            }
+        });
     }
 
     pub(crate) fn reconfigure(&self, failures_to_open: NonZeroU32, cooldown: Duration) {
@@ -177,9 +230,10 @@ impl Breaker {
     }
 
     pub(crate) fn reset(&self) {
-        let mut inner = self.inner.lock();
-        inner.generation += 1;
-        inner.state = State::Closed { failures: 0 };
+        self.change(|inner| {
+            inner.generation += 1;
+            inner.state = State::Closed { failures: 0 };
+        });
     }
 
     pub(crate) fn state(&self, now: Timestamp) -> BreakerState {
@@ -192,7 +246,7 @@ impl Breaker {
 
     /// Closed, with no give-up remembered.
     pub(crate) fn is_neutral(&self) -> bool {
-        matches!(self.inner.lock().state, State::Closed { failures: 0 })
+        self.gate() & (SHUT | MARRED) == 0
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// The level is counted in tenths of a token: integers neither drift nor lose a deposit.
+/// Counted in tenths of a token: integers neither drift nor lose a deposit.
 const TOKEN: u64 = 10;
 const REFUND: u64 = 1;
 
@@ -19,7 +19,9 @@ pub(crate) const FREE_RETRIES: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct RetryBudget {
-    level: AtomicU64,
+    /// What has been taken and not refunded; at most the capacity. Zero, in a healthy hour, is all that a call that was
+    /// answered has to see.
+    spent: AtomicU64,
     capacity: AtomicU64,
 }
 
@@ -29,50 +31,56 @@ pub(crate) struct Charge(Option<Arc<RetryBudget>>);
 
 impl RetryBudget {
     pub(crate) fn new(capacity: u32) -> Self {
-        let tenths = u64::from(capacity) * TOKEN;
-        RetryBudget { level: AtomicU64::new(tenths), capacity: AtomicU64::new(tenths) }
+        RetryBudget { spent: AtomicU64::new(0), capacity: AtomicU64::new(u64::from(capacity) * TOKEN) }
     }
 
     /// Takes a token, if there is a whole one.
     pub(crate) fn charge(self: &Arc<Self>) -> Option<Charge> {
-        self.level
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |level| level.checked_sub(TOKEN))
+        let capacity = self.capacity.load(Ordering::Acquire);
+        self.spent
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |spent| {
+                Some(spent + TOKEN).filter(|spent| *spent <= capacity)
+            })
             .ok()
             .map(|_| Charge(Some(Arc::clone(self))))
     }
 
     /// A logical call was answered.
     pub(crate) fn refund(&self) {
-        self.add(REFUND);
+        self.give_back(REFUND);
     }
 
-    fn add(&self, tenths: u64) {
-        let capacity = self.capacity.load(Ordering::Acquire);
-        let add = |level: u64| Some(level.saturating_add(tenths).min(capacity));
+    fn give_back(&self, tenths: u64) {
+        if self.spent.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        self.change(|spent| spent.saturating_sub(tenths));
+    }
+
+    fn change(&self, change: impl Fn(u64) -> u64) {
         // The closure never declines, so there is no error to lose.
-        let _ = self.level.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+        let _ = self.spent.fetch_update(Ordering::AcqRel, Ordering::Acquire, |spent| Some(change(spent)));
     }
 
     /// A new capacity; what has been spent stays spent.
     pub(crate) fn resize(&self, capacity: u32) {
-        let new = u64::from(capacity) * TOKEN;
-        let old = self.capacity.swap(new, Ordering::AcqRel);
-        let resized = |level: u64| Some(new.saturating_sub(old.saturating_sub(level)));
-        let _ = self.level.fetch_update(Ordering::AcqRel, Ordering::Acquire, resized);
+        let capacity = u64::from(capacity) * TOKEN;
+        self.capacity.store(capacity, Ordering::Release);
+        self.change(|spent| spent.min(capacity));
     }
 
     /// Full again.
     pub(crate) fn reset(&self) {
-        self.level.store(self.capacity.load(Ordering::Acquire), Ordering::Release);
+        self.spent.store(0, Ordering::Release);
     }
 
     /// Whole tokens left.
     pub(crate) fn available(&self) -> u64 {
-        self.level.load(Ordering::Acquire) / TOKEN
+        self.capacity.load(Ordering::Acquire).saturating_sub(self.spent.load(Ordering::Acquire)) / TOKEN
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.level.load(Ordering::Acquire) >= self.capacity.load(Ordering::Acquire)
+        self.spent.load(Ordering::Acquire) == 0
     }
 }
 
@@ -86,7 +94,7 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         if let Some(budget) = self.0.take() {
-            budget.add(TOKEN);
+            budget.give_back(TOKEN);
         }
     }
 }

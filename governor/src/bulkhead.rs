@@ -2,58 +2,52 @@
 //!
 //! First come, first served, for async tasks and blocking threads from one list. Nobody is handed a slot while
 //! away: a freed slot wakes the first in line, who asks again. A lowered cap is paid off by returns.
+//!
+//! While nobody waits, a slot is taken and returned by one exchange on one word, [`Slots`], which also says whether
+//! somebody waits; the line and its lock are touched only then.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::task::Waker;
 
 use crate::clock::Timestamp;
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::waiters::{Place, RECHECK, WaitList, Waiter, wake};
 
 #[derive(Debug)]
 pub(crate) struct Bulkhead {
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    cap: usize,
-    in_use: usize,
-    waiters: WaitList,
+    slots: Slots,
+    line: Mutex<WaitList>,
 }
 
 /// One attempt's slot; dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Bulkhead>);
 
-impl State {
-    fn has_room(&self) -> bool {
-        self.in_use < self.cap
-    }
-
-    /// Whoever should ask now that something changed. Their time to ask is not brought forward: a waiter here never
-    /// promises more than [`RECHECK`] ahead.
-    fn first_if_room(&mut self) -> Option<Waker> {
-        if self.has_room() { self.waiters.call_first(Timestamp::MAX) } else { None }
-    }
-}
-
 impl Bulkhead {
     pub(crate) fn new(cap: NonZeroUsize) -> Self {
-        Bulkhead { state: Mutex::new(State { cap: cap.get(), in_use: 0, waiters: WaitList::default() }) }
+        Bulkhead { slots: Slots::new(cap), line: Mutex::new(WaitList::default()) }
     }
 
     /// Takes a slot if there is one and nobody present stands before `place`; otherwise `place` is in line and
     /// `waker` is called when it is worth asking again.
     pub(crate) fn ask(self: &Arc<Self>, place: Place, now: Timestamp, waker: &Waker) -> Option<Slot> {
-        let (slot, next, spent) = {
-            let mut state = self.state.lock();
-            let (slot, next) = if state.has_room() && state.waiters.is_turn(place, now) {
-                state.waiters.remove(place);
-                state.in_use += 1;
+        self.take_at_once().or_else(|| self.ask_in_line(place, now, waker).then(|| Slot(Arc::clone(self))))
+    }
+
+    /// Takes a slot if there is one and nobody waits.
+    pub(crate) fn take_at_once(self: &Arc<Self>) -> Option<Slot> {
+        self.slots.take_unless_line().then(|| Slot(Arc::clone(self)))
+    }
+
+    fn ask_in_line(&self, place: Place, now: Timestamp, waker: &Waker) -> bool {
+        let (taken, next, spent) = {
+            let mut line = self.line.lock();
+            let taken = self.slots.open_line() && line.is_turn(place, now) && self.slots.take();
+            let next = if taken {
+                line.remove(place);
                 // More than one slot may have come free before the first in line asked.
-                (Some(Slot(Arc::clone(self))), state.first_if_room())
+                self.first_if_room(&mut line)
             } else {
                 let waiter = Waiter {
                     waker: waker.clone(),
@@ -62,22 +56,27 @@ impl Bulkhead {
                     deadline: None,
                     ready_at: Timestamp::MAX,
                 };
-                state.waiters.put(place, waiter);
-                (None, None)
+                line.put(place, waiter);
+                None
             };
-            (slot, next, state.waiters.take_spent())
+            self.close_line_if_empty(&line);
+            (taken, next, line.take_spent())
         };
         drop(spent);
         wake(next);
-        slot
+        taken
     }
 
     /// `place` no longer waits.
     pub(crate) fn leave(&self, place: Place) {
+        if !self.slots.has_line() {
+            return;
+        }
         let (next, spent) = {
-            let mut state = self.state.lock();
-            let next = state.waiters.remove(place).and_then(|_| state.first_if_room());
-            (next, state.waiters.take_spent())
+            let mut line = self.line.lock();
+            let next = line.remove(place).and_then(|_| self.first_if_room(&mut line));
+            self.close_line_if_empty(&line);
+            (next, line.take_spent())
         };
         drop(spent);
         wake(next);
@@ -87,38 +86,129 @@ impl Bulkhead {
     /// lock either.
     #[must_use]
     pub(crate) fn resize(&self, cap: NonZeroUsize) -> Option<Waker> {
-        let mut state = self.state.lock();
-        state.cap = cap.get();
-        state.first_if_room()
+        let mut line = self.line.lock();
+        self.slots.resize(cap);
+        self.first_if_room(&mut line)
     }
 
     /// Makes everyone ask again.
     pub(crate) fn wake_all(&self) {
-        let wakers = self.state.lock().waiters.wakers();
+        let wakers = self.line.lock().wakers();
         wake(wakers);
     }
 
     pub(crate) fn in_use(&self) -> usize {
-        self.state.lock().in_use
+        self.slots.in_use()
     }
 
     pub(crate) fn cap(&self) -> usize {
-        self.state.lock().cap
+        self.slots.cap()
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.state.lock().waiters.len()
+        self.line.lock().len()
+    }
+
+    /// Whoever should ask now that something changed. Their time to ask is not brought forward: a waiter here never
+    /// promises more than [`RECHECK`] ahead.
+    fn first_if_room(&self, line: &mut WaitList) -> Option<Waker> {
+        if self.slots.has_room() { line.call_first(Timestamp::MAX) } else { None }
+    }
+
+    fn close_line_if_empty(&self, line: &WaitList) {
+        if line.is_empty() {
+            self.slots.close_line();
+        }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let next = {
-            let mut state = self.0.state.lock();
-            state.in_use -= 1;
-            state.first_if_room()
-        };
-        wake(next);
+        if self.0.slots.give_back() {
+            let next = self.0.first_if_room(&mut self.0.line.lock());
+            wake(next);
+        }
+    }
+}
+
+// ===== the word =====
+
+/// How many slots are taken (32 bits), how many there are (31 bits), and whether anyone is in line.
+///
+/// One word, so that its changes have one order: whoever joins the line sees the slots returned before, and whoever
+/// returns a slot after that sees the line.
+#[derive(Debug)]
+struct Slots(AtomicU64);
+
+/// While it is set, slots are taken under the line's lock only, and whoever returns one looks for whom to wake.
+const LINE: u64 = 1 << 63;
+const IN_USE: u64 = u32::MAX as u64;
+const MOST: u64 = i32::MAX as u64;
+
+fn room_in(word: u64) -> bool {
+    (word & IN_USE) < cap_of(word)
+}
+
+fn cap_of(word: u64) -> u64 {
+    (word & !LINE) >> 32
+}
+
+fn cap_bits(cap: NonZeroUsize) -> u64 {
+    u64::try_from(cap.get()).unwrap_or(MOST).min(MOST) << 32
+}
+
+impl Slots {
+    fn new(cap: NonZeroUsize) -> Self {
+        Slots(AtomicU64::new(cap_bits(cap)))
+    }
+
+    /// Takes one, if there is one and nobody waits.
+    fn take_unless_line(&self) -> bool {
+        self.change(|word| (room_in(word) && word & LINE == 0).then_some(word + 1))
+    }
+
+    /// Takes one, if there is one. With the line's lock held.
+    fn take(&self) -> bool {
+        self.change(|word| room_in(word).then_some(word + 1))
+    }
+
+    /// Returns one. True if there is a line to look at.
+    fn give_back(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::AcqRel) & LINE != 0
+    }
+
+    /// Says whether there is room: of what is returned from now on, the line is told.
+    fn open_line(&self) -> bool {
+        room_in(self.0.fetch_or(LINE, Ordering::AcqRel))
+    }
+
+    fn close_line(&self) {
+        self.0.fetch_and(!LINE, Ordering::AcqRel);
+    }
+
+    /// Of one's own place in line: others may come and go meanwhile.
+    fn has_line(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & LINE != 0
+    }
+
+    fn has_room(&self) -> bool {
+        room_in(self.0.load(Ordering::Acquire))
+    }
+
+    fn resize(&self, cap: NonZeroUsize) {
+        self.change(|word| Some(word & (LINE | IN_USE) | cap_bits(cap)));
+    }
+
+    fn in_use(&self) -> usize {
+        (self.0.load(Ordering::Acquire) & IN_USE) as usize
+    }
+
+    fn cap(&self) -> usize {
+        cap_of(self.0.load(Ordering::Acquire)) as usize
+    }
+
+    fn change(&self, change: impl FnMut(u64) -> Option<u64>) -> bool {
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change).is_ok()
     }
 }
 

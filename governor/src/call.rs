@@ -6,10 +6,12 @@
 
 mod admission;
 mod attempt;
+mod core;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::core::Core;
 pub(crate) use admission::{Admission, Step};
 pub use attempt::Attempt;
 
@@ -18,17 +20,16 @@ use crate::breaker::Pass;
 use crate::budget::Charge;
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Timestamp;
 use crate::drive::{Admit, block_on_admission};
 use crate::error::Refusal;
-use crate::governor::Governor;
-use crate::limiter::Acquire;
-use crate::policy::{ResolvedPolicy, RetryPolicy};
-use crate::registry::Leaf;
+use crate::policy::RetryPolicy;
+use crate::registry::Target;
 use crate::scope::Scope;
-use crate::stats::Recorder;
-use crate::sync::Mutex;
 use crate::waiters::{Place, Priority};
+
+/// What an attempt takes from each of its leaf's buckets, in tokens.
+const COST: f64 = 1.0;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,30 +121,28 @@ impl GiveUp {
 /// ```
 #[derive(Debug)]
 pub struct Call {
-    core: Arc<Core>,
+    core: Core,
 }
 
-/// What a call and its attempts share.
-#[derive(Debug)]
-struct Core {
-    leaf: Arc<Leaf>,
-    clock: Arc<dyn Clock>,
-    scope: Scope,
-    recorder: Recorder,
-    /// False where the provider is disabled: called once, directly.
-    governed: bool,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    policy: ResolvedPolicy,
+/// What a call goes by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Terms {
+    policy: RetryPolicy,
     priority: Priority,
     idempotent: Option<bool>,
-    takes_slot: bool,
+    without_slot: bool,
+    deadline: Option<Timestamp>,
+    /// Whether the provider's deadline is in `deadline`, or a policy's in its stead. It begins with the first admission,
+    /// which reads the clock anyway.
+    deadline_begun: bool,
+}
+
+/// How a call stands.
+#[derive(Debug, Default)]
+struct State {
+    terms: Terms,
     /// In every line, from its first admission on.
     place: Option<Place>,
-    deadline: Option<Timestamp>,
     attempts: u32,
     backoff: Option<Backoff>,
     not_before: Timestamp,
@@ -156,13 +155,20 @@ struct State {
     last_pass: Option<Pass>,
 }
 
+impl Terms {
+    fn limit_deadline(&mut self, until: Timestamp) {
+        self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
+    }
+}
+
 #[derive(Debug)]
 struct Current {
     number: u32,
     sent_at: Timestamp,
     slot: Option<Slot>,
     pass: Option<Pass>,
-    acquire: Option<Acquire>,
+    /// The tokens it took from each of its leaf's buckets; none if it is not governed.
+    cost: Option<f64>,
     /// What the budget paid for it: spent once it is known to have been sent.
     charge: Option<Charge>,
 }
@@ -177,45 +183,20 @@ impl Current {
 }
 
 impl Call {
-    pub(crate) fn new(governor: &Governor, scope: &Scope) -> Self {
-        let leaf = governor.leaf(scope);
-        let settings = leaf.settings();
-        let clock = Arc::clone(governor.clock());
-        let policy = RetryPolicy::default().resolve(&settings.retry);
-        let state = State {
-            deadline: policy.deadline.map(|within| clock.now() + within),
-            policy,
-            priority: Priority::Normal,
-            idempotent: None,
-            takes_slot: true,
-            place: None,
-            attempts: 0,
-            backoff: None,
-            not_before: Timestamp::ZERO,
-            charge: None,
-            current: None,
-            verdict: None,
-            last_pass: None,
-        };
-        Call {
-            core: Arc::new(Core {
-                recorder: Recorder::for_leaf(leaf.scope(), leaf.counters()),
-                governed: settings.enabled,
-                scope: scope.clone(),
-                leaf,
-                clock,
-                state: Mutex::new(state),
-            }),
-        }
+    pub(crate) fn new(target: Arc<Target>) -> Self {
+        Call { core: Core::new(target) }
     }
 
-    /// With a policy of its own; what it leaves unset is the provider's. The deadline counts from now.
+    /// With a policy of its own; what it leaves unset is the provider's. Its deadline counts from now, the provider's
+    /// from when the call first asks to be admitted.
     #[must_use]
     pub fn policy(self, policy: RetryPolicy) -> Self {
+        let deadline = policy.deadline().map(|within| within.map(|within| self.core.now() + within));
         {
-            let mut state = self.core.state.lock();
-            state.policy = policy.resolve(&self.core.leaf.settings().retry);
-            state.deadline = state.policy.deadline.map(|within| self.core.clock.now() + within);
+            let terms = &mut self.core.state().terms;
+            terms.policy = policy;
+            terms.deadline_begun = deadline.is_some();
+            terms.deadline = deadline.flatten();
         }
         self
     }
@@ -223,7 +204,7 @@ impl Call {
     /// With a priority among those that wait for the same scope.
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
-        self.core.state.lock().priority = priority;
+        self.core.state().terms.priority = priority;
         self
     }
 
@@ -231,14 +212,14 @@ impl Call {
     /// executed are retried, as the vendors' own SDKs do.
     #[must_use]
     pub fn idempotent(self, idempotent: bool) -> Self {
-        self.core.state.lock().idempotent = Some(idempotent);
+        self.core.state().terms.idempotent = Some(idempotent);
         self
     }
 
     /// Without a slot of its account's bulkhead: for a call made inside another that holds one.
     #[must_use]
     pub fn without_slot(self) -> Self {
-        self.core.state.lock().takes_slot = false;
+        self.core.state().terms.without_slot = true;
         self
     }
 
@@ -246,47 +227,36 @@ impl Call {
     /// second chance that a front end gives to the same operation.
     #[must_use]
     pub fn like(self, other: &Call) -> Self {
-        let (policy, priority, idempotent, takes_slot, deadline) = {
-            let state = other.core.state.lock();
-            (state.policy, state.priority, state.idempotent, state.takes_slot, state.deadline)
-        };
-        {
-            let mut state = self.core.state.lock();
-            state.policy = policy;
-            state.priority = priority;
-            state.idempotent = idempotent;
-            state.takes_slot = takes_slot;
-            state.deadline = deadline;
-        }
+        let terms = other.core.state().terms;
+        self.core.state().terms = terms;
         self
     }
 
     /// Brings the deadline forward to `within` from now, if it is later.
     pub fn limit_deadline(&mut self, within: Duration) {
-        let until = self.core.clock.now() + within;
-        let mut state = self.core.state.lock();
-        state.deadline = Some(state.deadline.map_or(until, |deadline| deadline.min(until)));
+        let until = self.core.now() + within;
+        self.core.state().terms.limit_deadline(until);
     }
 
     /// The scope.
     pub fn scope(&self) -> &Scope {
-        &self.core.scope
+        self.core.scope()
     }
 
     /// How many attempts were admitted.
     pub fn attempts(&self) -> u32 {
-        self.core.state.lock().attempts
+        self.core.state().attempts
     }
 
     /// Whether its policy allows no more attempts than were admitted.
     pub fn is_exhausted(&self) -> bool {
-        let state = self.core.state.lock();
-        state.attempts > state.policy.max_retries
+        let state = self.core.state();
+        state.attempts > self.core.policy(&state.terms).max_retries
     }
 
     /// Whether the call is governed. If its provider is disabled, it is admitted at once and never retried.
     pub fn is_governed(&self) -> bool {
-        self.core.governed
+        self.core.governed()
     }
 
     /// Waits until the next attempt may be sent: breaker, deadline, backoff, pause and token, slot.
@@ -299,7 +269,7 @@ impl Call {
     /// A [`Refusal`], and nothing is to be sent: the circuit is open, the wait cannot end before the deadline, or the
     /// call has ended. Where an earlier attempt has an error, that is what the caller should get.
     pub fn admit(&mut self) -> Admit<'_> {
-        Admit::new(self.admission(), &self.core.clock)
+        Admit::new(Admission::new(&self.core))
     }
 
     /// [`admit`](Self::admit) for a thread that may block.
@@ -309,7 +279,7 @@ impl Call {
     /// As [`admit`](Self::admit); and [`RuntimeThread`](crate::RefusalKind::RuntimeThread) on a thread that runs async
     /// tasks.
     pub fn admit_blocking(&mut self) -> Result<Attempt, Refusal> {
-        block_on_admission(self.admission(), &*self.core.clock)
+        block_on_admission(Admission::new(&self.core))
     }
 
     /// The front end stops for a reason of its own, after a failure that was worth retrying: counts as a give-up.
@@ -317,7 +287,7 @@ impl Call {
     pub fn give_up(&mut self) {
         let core = &self.core;
         let pending = {
-            let mut state = core.state.lock();
+            let mut state = core.state();
             match state.verdict {
                 Some((number, Verdict::Retry { .. })) if state.current.is_none() => {
                     state.verdict = Some((number, Verdict::GiveUp(GiveUp::Stopped)));
@@ -327,24 +297,22 @@ impl Call {
             }
         };
         if let Some((_, pass, attempts)) = pending {
-            core.record_give_up(core.clock.now(), GiveUp::Stopped, pass, attempts);
+            core.record_give_up(core.now(), GiveUp::Stopped, pass, attempts);
         }
     }
 
     /// What is still under way is not retried, whatever comes of it: nobody waits for it any more.
     pub(crate) fn stop_retrying(&self) {
-        self.core.state.lock().policy.max_retries = 0;
-    }
-
-    fn admission(&self) -> Admission {
-        Admission::new(Arc::clone(&self.core))
+        self.core.state().terms.policy.stop_retrying();
     }
 }
 
 impl Drop for Call {
     /// A settled attempt may outlive its call; what was charged for a retry that will not happen does not.
     fn drop(&mut self) {
-        let charge = self.core.state.lock().charge.take();
-        drop(charge);
+        if self.core.is_shared() {
+            let charge = self.core.state().charge.take();
+            drop(charge);
+        }
     }
 }

@@ -54,7 +54,8 @@ impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn add(self, duration: Duration) -> Timestamp {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        // Not by way of 128 bits: every reading of the clock comes through here.
+        let nanos = duration.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(duration.subsec_nanos()));
         Timestamp(self.0.saturating_add(nanos))
     }
 }

@@ -5,29 +5,25 @@
 
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use crate::call::{Admission, Attempt, Call, Step};
-use crate::clock::{Clock, Sleep, Timestamp};
+use crate::call::{Admission, Attempt, Step};
+use crate::clock::{Sleep, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 
-/// The future of [`Call::admit`].
+/// The future of [`Call::admit`](crate::Call::admit).
 #[must_use = "futures do nothing unless polled"]
 pub struct Admit<'a> {
-    admission: Admission,
-    clock: Arc<dyn Clock>,
+    admission: Admission<'a>,
     sleep: Option<(Timestamp, Sleep)>,
-    /// One admission at a time: the call is borrowed while this lives.
-    call: PhantomData<&'a mut Call>,
 }
 
-impl Admit<'_> {
-    pub(crate) fn new(admission: Admission, clock: &Arc<dyn Clock>) -> Self {
-        Admit { admission, clock: Arc::clone(clock), sleep: None, call: PhantomData }
+impl<'a> Admit<'a> {
+    pub(crate) fn new(admission: Admission<'a>) -> Self {
+        Admit { admission, sleep: None }
     }
 }
 
@@ -36,21 +32,22 @@ impl Future for Admit<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        let clock = this.admission.clock();
         loop {
-            let until = match this.admission.look(this.clock.now(), cx.waker()) {
+            let until = match this.admission.look(clock.now(), cx.waker()) {
                 Step::Admitted(attempt) => return Poll::Ready(Ok(attempt)),
                 Step::Refused(refusal) => return Poll::Ready(Err(refusal)),
                 Step::Wait(until) => until,
             };
             let sleep = match &mut this.sleep {
                 Some((set, sleep)) if *set == until => sleep,
-                slot => &mut slot.insert((until, this.clock.sleep_until(until))).1,
+                slot => &mut slot.insert((until, clock.sleep_until(until))).1,
             };
             if sleep.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
             this.sleep = None;
-            if this.clock.now() < until {
+            if clock.now() < until {
                 // A clock whose sleeps end early may do so for ever: it may waste time, but not hold the thread.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -72,12 +69,13 @@ impl fmt::Debug for Admit<'_> {
 }
 
 /// Waits on this thread.
-pub(crate) fn block_on_admission(mut admission: Admission, clock: &dyn Clock) -> Result<Attempt, Refusal> {
+pub(crate) fn block_on_admission(mut admission: Admission<'_>) -> Result<Attempt, Refusal> {
     if on_runtime_thread() {
         let reason = "a blocking call on a thread that runs async tasks would stall them; use the async twin, or a \
                       blocking thread";
         return Err(Refusal::new(RefusalKind::RuntimeThread, admission.scope().clone(), reason, None));
     }
+    let clock = admission.clock();
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     loop {
         match admission.look(clock.now(), &waker) {

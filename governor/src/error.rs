@@ -1,5 +1,6 @@
 //! What a governed call can end with: the caller's own error, or a typed refusal.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -115,7 +116,7 @@ impl RefusalKind {
 pub struct Refusal {
     kind: RefusalKind,
     scope: Scope,
-    reason: String,
+    reason: Cow<'static, str>,
     retry_after: Option<Duration>,
 }
 
@@ -123,7 +124,7 @@ impl Refusal {
     pub(crate) fn new(
         kind: RefusalKind,
         scope: Scope,
-        reason: impl Into<String>,
+        reason: impl Into<Cow<'static, str>>,
         retry_after: Option<Duration>,
     ) -> Self {
         Refusal { kind, scope, reason: reason.into(), retry_after }

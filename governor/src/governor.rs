@@ -9,8 +9,9 @@ use crate::call::Call;
 use crate::classify::{Classification, Facts, Rules};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, LawName, ProviderSettings};
+use crate::handle::Handle;
 use crate::limiter::Phase;
-use crate::registry::{Leaf, Provider, Registry, leaf_scope};
+use crate::registry::{self, Leaf, Registry, Target, Targets, leaf_scope};
 use crate::scope::Scope;
 use crate::stats::{Stats, Summary, Totals};
 use crate::sync::Mutex;
@@ -25,8 +26,8 @@ pub struct Governor {
 #[derive(Debug)]
 struct Shared {
     clock: Arc<dyn Clock>,
-    rng: Arc<Mutex<fastrand::Rng>>,
     registry: RwLock<Registry>,
+    targets: Targets,
 }
 
 /// Builds a [`Governor`] of its own, apart from the process-wide one.
@@ -62,11 +63,13 @@ impl GovernorBuilder {
     /// The governor.
     pub fn build(self) -> Governor {
         let rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let common = Arc::new(registry::Shared { clock: Arc::clone(&clock), rng: Mutex::new(rng) });
         Governor {
             shared: Arc::new(Shared {
-                clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
-                rng: Arc::new(Mutex::new(rng)),
-                registry: RwLock::new(Registry::new(self.config)),
+                clock,
+                registry: RwLock::new(Registry::new(self.config, common)),
+                targets: Targets::new(),
             }),
         }
     }
@@ -80,7 +83,12 @@ impl Governor {
 
     /// Begins one logical call.
     pub fn call(&self, scope: &Scope) -> Call {
-        Call::new(self, scope)
+        Call::new(self.target(scope))
+    }
+
+    /// Resolves a scope once, for calls made again and again.
+    pub fn handle(&self, scope: &Scope) -> Handle {
+        Handle::new(self.clone(), scope)
     }
 
     /// A provider's settings.
@@ -111,7 +119,7 @@ impl Governor {
     /// breakers, budget and held slots. Of one that changed, what was learned is kept within the new limits.
     pub fn reconfigure(&self, config: Config) {
         let now = self.shared.clock.now();
-        let wakers = self.write().reconfigure(config, now);
+        let wakers = self.write().reconfigure(config, &self.shared.targets, now);
         wake(wakers);
     }
 
@@ -178,19 +186,17 @@ impl Governor {
         })
     }
 
-    pub(crate) fn leaf(&self, scope: &Scope) -> Arc<Leaf> {
-        let now = self.shared.clock.now();
-        let provider = self.provider(scope.provider());
-        let key = leaf_scope(scope, &provider.settings());
-        let known = self.read().leaves.get(&key).map(Arc::clone);
-        let leaf = known.unwrap_or_else(|| self.write().leaf(key, &self.shared.rng, now));
-        leaf.touch(now);
-        leaf
+    pub(crate) fn target(&self, scope: &Scope) -> Arc<Target> {
+        let targets = &self.shared.targets;
+        targets.find(scope).unwrap_or_else(|| {
+            let now = self.shared.clock.now();
+            self.write().target(scope, targets, now)
+        })
     }
 
-    fn provider(&self, name: &str) -> Arc<Provider> {
-        let known = self.read().providers.get(name).map(Arc::clone);
-        known.unwrap_or_else(|| self.write().provider(name))
+    /// Which settings are in force: see [`Targets::epoch`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.shared.targets.epoch()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Registry> {

@@ -75,6 +75,7 @@ mod drive;
 mod error;
 mod events;
 mod governor;
+mod handle;
 mod limiter;
 #[cfg(all(test, cloud_governor_loom))]
 mod models;
@@ -105,6 +106,7 @@ pub use config::{
 pub use drive::Admit;
 pub use error::{Error, Refusal, RefusalKind};
 pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
+pub use handle::Handle;
 pub use limiter::Phase;
 pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
 pub use registry::MAX_LEAVES;

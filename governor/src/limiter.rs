@@ -14,9 +14,11 @@ mod law;
 mod token_bucket;
 
 use std::sync::Arc;
-use std::sync::atomic;
+use std::sync::atomic::{self, AtomicBool};
 use std::task::Waker;
 use std::time::Duration;
+
+use smallvec::SmallVec;
 
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
@@ -31,8 +33,8 @@ pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
 pub(crate) struct Bucket {
-    /// The order in which several buckets are locked.
-    id: u64,
+    /// Whether answers tell the law anything now. While they do not, an answer costs neither the clock nor the lock.
+    heeds_answers: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -43,12 +45,32 @@ struct State {
 }
 
 impl Bucket {
-    pub(crate) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
-        static IDS: atomic::AtomicU64 = atomic::AtomicU64::new(0);
+    pub(crate) fn new(limits: Limits, settings: impl Into<Arc<ThrottleSettings>>, now: Timestamp) -> Self {
+        let tokens = TokenBucket::new(limits, settings.into(), now);
         Bucket {
-            id: IDS.fetch_add(1, atomic::Ordering::Relaxed),
-            state: Mutex::new(State { tokens: TokenBucket::new(limits, settings, now), line: WaitList::default() }),
+            heeds_answers: AtomicBool::new(tokens.heeds_answers()),
+            state: Mutex::new(State { tokens, line: WaitList::default() }),
         }
+    }
+
+    /// Whether it matters that an attempt was served: see [`answered`](Self::answered).
+    pub(crate) fn heeds_answers(&self) -> bool {
+        // An answer that comes while a throttle is dealt with came before it.
+        self.heeds_answers.load(atomic::Ordering::Relaxed)
+    }
+
+    /// Changes the tokens' law, and notes whether it heeds answers from now on.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let changed = change(&mut state);
+        self.heeds_answers.store(state.tokens.heeds_answers(), atomic::Ordering::Relaxed);
+        changed
+    }
+
+    /// Takes the cost if it lies ready and nobody waits, as it is with most calls.
+    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> bool {
+        let mut state = self.state.lock();
+        state.line.is_empty() && state.tokens.take_if_ready(cost, now)
     }
 
     /// An attempt sent at `sent_at` was throttled.
@@ -58,21 +80,19 @@ impl Bucket {
         sent_at: Timestamp,
         retry_after: Option<Duration>,
     ) -> ThrottleEffect {
-        let (effect, wakers) = {
-            let mut state = self.state.lock();
+        let (effect, wakers) = self.change(|state| {
             let waiting = !state.line.is_empty();
             let effect = state.tokens.throttled(now, sent_at, retry_after, waiting);
             let wakers = if effect == ThrottleEffect::default() { Vec::new() } else { state.replan(now) };
             (effect, wakers)
-        };
+        });
         wake(wakers);
         effect
     }
 
     /// An attempt was answered, and not throttled. Says the rate before and after, if it was raised.
     pub(crate) fn answered(&self, now: Timestamp, answer: Answer) -> Option<(f64, f64)> {
-        let (effect, wakers) = {
-            let mut state = self.state.lock();
+        let (effect, wakers) = self.change(|state| {
             let effect = state.tokens.answered(now, answer);
             let wakers = match effect {
                 AnswerEffect { reopened: true, .. } => state.replan(now),
@@ -80,27 +100,32 @@ impl Bucket {
                 _ => Vec::new(),
             };
             (effect, wakers)
-        };
+        });
         wake(wakers);
         effect.raised
     }
 
     /// Puts new limits into force. Whom to wake is the caller's to do, once it holds no lock either.
     #[must_use]
-    pub(crate) fn reconfigure(&self, limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Vec<Waker> {
-        let mut state = self.state.lock();
-        let waiting = !state.line.is_empty();
-        state.tokens.reconfigure(limits, settings, now, waiting);
-        state.replan(now)
+    pub(crate) fn reconfigure(
+        &self,
+        limits: Limits,
+        settings: impl Into<Arc<ThrottleSettings>>,
+        now: Timestamp,
+    ) -> Vec<Waker> {
+        self.change(|state| {
+            let waiting = !state.line.is_empty();
+            state.tokens.reconfigure(limits, settings.into(), now, waiting);
+            state.replan(now)
+        })
     }
 
     /// Forgets what was learned: full, at the ceiling, not paused.
     pub(crate) fn reset(&self, now: Timestamp) {
-        let wakers = {
-            let mut state = self.state.lock();
+        let wakers = self.change(|state| {
             state.tokens.reset(now);
             state.replan(now)
-        };
+        });
         wake(wakers);
     }
 
@@ -188,35 +213,32 @@ pub(crate) enum Asked {
     TooLate(Timestamp),
 }
 
-/// One cost, to be taken from every one of several buckets in one step, the narrowest first.
+/// One cost, to be taken from every one of several buckets in one step, the narrowest first. One that is named twice
+/// counts once.
 #[derive(Debug)]
-pub(crate) struct Acquire {
-    buckets: Vec<Arc<Bucket>>,
+pub(crate) struct Acquire<'a> {
+    buckets: &'a [Arc<Bucket>],
     cost: f64,
     place: Place,
     deadline: Option<Timestamp>,
 }
 
-impl Acquire {
-    pub(crate) fn new(buckets: &[Arc<Bucket>], cost: f64, place: Place, deadline: Option<Timestamp>) -> Self {
-        let mut distinct: Vec<Arc<Bucket>> = Vec::with_capacity(buckets.len());
-        for bucket in buckets {
-            if distinct.iter().all(|known| known.id != bucket.id) {
-                distinct.push(Arc::clone(bucket));
-            }
-        }
-        Acquire { buckets: distinct, cost, place, deadline }
-    }
-
-    /// What is taken from each, in tokens.
-    pub(crate) fn cost(&self) -> f64 {
-        self.cost
+impl<'a> Acquire<'a> {
+    pub(crate) fn new(buckets: &'a [Arc<Bucket>], cost: f64, place: Place, deadline: Option<Timestamp>) -> Self {
+        Acquire { buckets, cost, place, deadline }
     }
 
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
+        if let [bucket] = self.buckets
+            && bucket.take_at_once(self.cost, now)
+        {
+            return Asked::Taken;
+        }
         let (asked, wakers, spent) = {
-            let mut states = lock_all(&self.buckets);
+            let mut states = lock_all(self.buckets);
+            // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
+            self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
             let waits = states
                 .iter_mut()
                 .enumerate()
@@ -259,25 +281,30 @@ impl Acquire {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        self.with_all(now, |state| state.tokens.give_back(self.cost, now));
+        give_back(self.buckets, self.cost, now);
     }
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        self.with_all(now, |state| {
+        change_all(self.buckets, now, |state| {
             state.line.remove(self.place);
         });
     }
+}
 
-    fn with_all(&self, now: Timestamp, change: impl Fn(&mut State)) {
-        let (wakers, spent) = {
-            let mut states = lock_all(&self.buckets);
-            states.iter_mut().for_each(|state| change(state));
-            (call_firsts(&mut states, now), take_spent(&mut states))
-        };
-        drop(spent);
-        wake(wakers);
-    }
+/// Gives tokens that were taken from each of these buckets back to it.
+pub(crate) fn give_back(buckets: &[Arc<Bucket>], cost: f64, now: Timestamp) {
+    change_all(buckets, now, |state| state.tokens.give_back(cost, now));
+}
+
+fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut State)) {
+    let (wakers, spent) = {
+        let mut states = lock_all(buckets);
+        states.iter_mut().for_each(|state| change(state));
+        (call_firsts(&mut states, now), take_spent(&mut states))
+    };
+    drop(spent);
+    wake(wakers);
 }
 
 fn call_firsts(states: &mut [MutexGuard<'_, State>], now: Timestamp) -> Vec<Waker> {
@@ -288,12 +315,19 @@ fn take_spent(states: &mut [MutexGuard<'_, State>]) -> Vec<Waker> {
     states.iter_mut().flat_map(|state| state.line.take_spent()).collect()
 }
 
-/// Locks every bucket, always in the same order, and returns the guards in the caller's order.
-fn lock_all(buckets: &[Arc<Bucket>]) -> Vec<MutexGuard<'_, State>> {
-    let mut order: Vec<usize> = (0..buckets.len()).collect();
-    order.sort_by_key(|&index| buckets[index].id);
-    let mut guards: Vec<(usize, MutexGuard<'_, State>)> =
-        order.into_iter().map(|index| (index, buckets[index].state.lock())).collect();
+/// Room for as many buckets as a call usually has: with no more, taking a token allocates nothing.
+type Few<T> = SmallVec<[T; 2]>;
+
+/// Locks every bucket once, always in the same order, and returns the guards in the caller's order.
+fn lock_all(buckets: &[Arc<Bucket>]) -> Few<MutexGuard<'_, State>> {
+    if let [bucket] = buckets {
+        return Few::from_iter([bucket.state.lock()]);
+    }
+    // Where they are in memory is an order as good as any.
+    let mut order: Few<(usize, &Arc<Bucket>)> = buckets.iter().enumerate().collect();
+    order.sort_by_key(|(_, bucket)| Arc::as_ptr(bucket));
+    order.dedup_by_key(|(_, bucket)| Arc::as_ptr(bucket));
+    let mut guards: Few<_> = order.into_iter().map(|(index, bucket)| (index, bucket.state.lock())).collect();
     guards.sort_by_key(|&(index, _)| index);
     guards.into_iter().map(|(_, guard)| guard).collect()
 }

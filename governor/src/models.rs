@@ -16,7 +16,7 @@ use crate::bulkhead::{Bulkhead, Slot};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::limiter::{Acquire, Asked, Bucket};
-use crate::waiters::{Place, Priority};
+use crate::waiters::{Place, Priority, wake};
 
 const NOW: Timestamp = Timestamp::ZERO;
 
@@ -98,6 +98,74 @@ fn a_waiter_that_leaves_never_takes_a_wake_with_it() {
 }
 
 #[test]
+fn a_raised_cap_always_finds_the_one_that_waits() {
+    model(|| {
+        let bulkhead = Arc::new(Bulkhead::new(NonZeroUsize::MIN));
+        let held = take_slot(&bulkhead);
+        let waiter = {
+            let bulkhead = Arc::clone(&bulkhead);
+            thread::spawn(move || drop(take_slot(&bulkhead)))
+        };
+        wake(bulkhead.resize(NonZeroUsize::new(2).unwrap()));
+        waiter.join().unwrap();
+        drop(held);
+        assert_eq!((bulkhead.in_use(), bulkhead.cap(), bulkhead.waiting()), (0, 2, 0));
+    });
+}
+
+#[test]
+fn a_lowered_cap_is_never_exceeded_by_one_that_comes_without_the_lock() {
+    model(|| {
+        let bulkhead = Arc::new(Bulkhead::new(NonZeroUsize::new(2).unwrap()));
+        let held = take_slot(&bulkhead);
+        let newcomer = {
+            let bulkhead = Arc::clone(&bulkhead);
+            thread::spawn(move || bulkhead.ask(Place::next(Priority::Normal), NOW, Waker::noop()))
+        };
+        wake(bulkhead.resize(NonZeroUsize::MIN));
+        let in_use = bulkhead.in_use();
+        let taken = newcomer.join().unwrap();
+        assert!(taken.is_none() || in_use == 2, "it came before the cap was lowered, or not at all");
+        drop((held, taken));
+        assert_eq!(bulkhead.in_use(), 0);
+    });
+}
+
+#[test]
+fn a_call_that_passes_while_the_circuit_opens_does_not_close_it() {
+    model(|| {
+        let lease = Duration::from_secs(60);
+        let breaker = Arc::new(Breaker::new(NonZeroU32::MIN, Duration::from_secs(30)));
+        let pass = breaker.check(NOW, None, lease).unwrap();
+        let other = {
+            let breaker = Arc::clone(&breaker);
+            thread::spawn(move || breaker.check(NOW, None, lease).map(|pass| breaker.answered(pass)))
+        };
+        assert!(breaker.gave_up(NOW, pass).is_some());
+        assert_ne!(other.join().unwrap(), Ok(true));
+        assert!(breaker.refusal(NOW).is_some() && breaker.check(NOW, None, lease).is_err());
+    });
+}
+
+#[test]
+fn an_answer_forgets_the_give_ups_before_it_or_comes_too_late() {
+    model(|| {
+        let lease = Duration::from_secs(60);
+        let breaker = Arc::new(Breaker::new(NonZeroU32::new(2).unwrap(), Duration::from_secs(30)));
+        let pass = breaker.check(NOW, None, lease).unwrap();
+        assert!(breaker.gave_up(NOW, pass).is_none());
+        let answer = {
+            let breaker = Arc::clone(&breaker);
+            thread::spawn(move || breaker.answered(pass))
+        };
+        let opened = breaker.gave_up(NOW, pass).is_some();
+        assert!(!answer.join().unwrap());
+        assert_eq!(breaker.refusal(NOW).is_some(), opened);
+        assert_eq!(breaker.gave_up(NOW, pass).is_some(), !opened, "one give-up is remembered after the answer");
+    });
+}
+
+#[test]
 fn a_half_open_circuit_has_exactly_one_probe() {
     model(|| {
         let lease = Duration::from_secs(60);
@@ -163,12 +231,12 @@ fn a_token_that_is_given_back_always_finds_the_one_that_waits() {
     model(move || {
         let limits = crate::config::Limits::new(1.0, 1.0, 0.05).unwrap();
         let bucket = Arc::new(Bucket::new(limits, law.clone(), NOW));
-        let take = |bucket: &Arc<Bucket>| {
+        fn take(bucket: &Arc<Bucket>) -> Acquire<'_> {
             let place = Place::next(Priority::Normal);
             let mut acquire = Acquire::new(std::slice::from_ref(bucket), 1.0, place, None);
             until(|waker| (acquire.ask(NOW, waker) == Asked::Taken).then_some(()));
             acquire
-        };
+        }
         let held = take(&bucket);
         let waiter = {
             let bucket = Arc::clone(&bucket);

@@ -38,7 +38,20 @@ impl RetryPolicy {
         RetryPolicy { max_retries: Some(0), ..RetryPolicy::default() }
     }
 
-    /// This policy over the provider's settings.
+    /// The policy's own deadline, if it sets one; `Some(None)` is "no deadline".
+    pub(crate) fn deadline(&self) -> Option<Option<Duration>> {
+        self.deadline
+    }
+
+    pub(crate) fn attempt_timeout(&self, provider: &RetrySettings) -> Option<Duration> {
+        self.attempt_timeout.unwrap_or(provider.attempt_timeout)
+    }
+
+    pub(crate) fn stop_retrying(&mut self) {
+        self.max_retries = Some(0);
+    }
+
+    /// This policy over the provider's settings, for when an attempt has failed. The deadline is the call's own affair.
     ///
     /// Where only one end of the backoff is set and the provider's other end lies beyond it, the one that is set
     /// holds and the provider's gives way, so that the base is never above the cap.

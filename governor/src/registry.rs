@@ -4,23 +4,24 @@
 //! operation where the settings say so. Leaves of one account share its bulkhead, those of one provider its retry
 //! budget. Leaves that are idle and as good as new are forgotten, so that a scan of ten thousand accounts does not
 //! keep ten thousand buckets; [`MAX_LEAVES`] holds whatever happens.
+//!
+//! Calls find what they need in [`Targets`], without the registry's lock, and come here for what is not there.
+
+mod leaf;
+mod targets;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::breaker::Breaker;
-use crate::budget::RetryBudget;
 use crate::bulkhead::Bulkhead;
-use crate::classify::Rules;
 use crate::clock::Timestamp;
 use crate::config::{Config, ProviderSettings};
-use crate::limiter::Bucket;
 use crate::scope::Scope;
-use crate::stats::{Counters, SlowedBucket, Totals};
-use crate::sync::Mutex;
+use crate::stats::{SlowedBucket, Totals};
+pub(crate) use leaf::{Leaf, Provider, Shared, Target};
+pub(crate) use targets::Targets;
 
 /// The most leaves that exist at once. Beyond it, an unused one goes for each that comes, and while none is unused the
 /// newcomers of a provider share one.
@@ -35,119 +36,6 @@ const FIRST_SWEEP: usize = 1_024;
 /// How long after room was looked for in vain it is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-// ===== what scopes share =====
-
-/// What the calls of one provider share.
-#[derive(Debug)]
-pub(crate) struct Provider {
-    settings: RwLock<Arc<ProviderSettings>>,
-    rules: RwLock<Rules>,
-    pub(crate) budget: Arc<RetryBudget>,
-}
-
-/// What the calls of one scope share.
-#[derive(Debug)]
-pub(crate) struct Leaf {
-    scope: Scope,
-    provider: Arc<Provider>,
-    bulkhead: Arc<Bulkhead>,
-    bucket: Arc<Bucket>,
-    breaker: Breaker,
-    counters: Arc<Counters>,
-    rng: Arc<Mutex<fastrand::Rng>>,
-    used_at: AtomicU64,
-}
-
-impl Leaf {
-    pub(crate) fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    pub(crate) fn settings(&self) -> Arc<ProviderSettings> {
-        self.provider.settings()
-    }
-
-    /// How long an attempt without a timeout of its own can be expected to take: what plugins give their clients.
-    pub(crate) fn longest_attempt(&self) -> Duration {
-        let settings = self.settings();
-        settings.connect_timeout + settings.read_timeout
-    }
-
-    /// The buckets a call takes a token from, the narrowest first.
-    pub(crate) fn buckets(&self) -> &[Arc<Bucket>] {
-        std::slice::from_ref(&self.bucket)
-    }
-
-    pub(crate) fn bucket(&self) -> &Bucket {
-        &self.bucket
-    }
-
-    pub(crate) fn breaker(&self) -> &Breaker {
-        &self.breaker
-    }
-
-    pub(crate) fn bulkhead(&self) -> &Arc<Bulkhead> {
-        &self.bulkhead
-    }
-
-    pub(crate) fn budget(&self) -> &Arc<RetryBudget> {
-        &self.provider.budget
-    }
-
-    pub(crate) fn counters(&self) -> Arc<Counters> {
-        Arc::clone(&self.counters)
-    }
-
-    /// A generator of the call's own, so that calls do not contend for one.
-    pub(crate) fn fork_rng(&self) -> fastrand::Rng {
-        self.rng.lock().fork()
-    }
-
-    pub(crate) fn touch(&self, now: Timestamp) {
-        self.used_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
-    }
-
-    fn used_at(&self) -> Timestamp {
-        Timestamp::from_nanos(self.used_at.load(Ordering::Relaxed))
-    }
-
-    fn slowed(&self, now: Timestamp) -> SlowedBucket {
-        let view = self.bucket.view(now);
-        SlowedBucket {
-            scope: self.scope.clone(),
-            rate_rps: view.rate_rps,
-            ceiling_rps: view.ceiling_rps,
-            paused_for_seconds: view.paused_for.map(|pause| pause.as_secs_f64()),
-            breaker: self.breaker.state(now),
-        }
-    }
-}
-
-impl Provider {
-    fn new(settings: Arc<ProviderSettings>) -> Self {
-        Provider {
-            budget: Arc::new(RetryBudget::new(settings.retry_budget)),
-            rules: RwLock::new(Rules::from_iter(settings.rules.iter().cloned())),
-            settings: RwLock::new(settings),
-        }
-    }
-
-    pub(crate) fn settings(&self) -> Arc<ProviderSettings> {
-        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn rules(&self) -> Rules {
-        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn reconfigure(&self, settings: Arc<ProviderSettings>) {
-        self.budget.resize(settings.retry_budget);
-        let rules = Rules::from_iter(settings.rules.iter().cloned());
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
-    }
-}
-
 // ===== the registry =====
 
 /// Every scope that is known.
@@ -158,13 +46,14 @@ pub(crate) struct Registry {
     /// By account scope.
     bulkheads: HashMap<Scope, Arc<Bulkhead>>,
     pub(crate) leaves: HashMap<Scope, Arc<Leaf>>,
+    shared: Arc<Shared>,
     sweep_at: usize,
     /// Until then the hard cap is reached and every leaf is in use.
     full_until: Timestamp,
     /// Counts of leaves that were forgotten.
     retired: Totals,
-    /// Counters of leaves that were forgotten with calls under way, which still count there.
-    retiring: Vec<Arc<Counters>>,
+    /// Leaves that were forgotten with calls under way, which still count there.
+    retiring: Vec<Arc<Leaf>>,
 }
 
 /// The scope whose state a call shares: without the operation, unless operations have limits of their own.
@@ -173,9 +62,10 @@ pub(crate) fn leaf_scope(scope: &Scope, settings: &ProviderSettings) -> Scope {
 }
 
 impl Registry {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config, shared: Arc<Shared>) -> Self {
         Registry {
             config,
+            shared,
             providers: HashMap::new(),
             bulkheads: HashMap::new(),
             leaves: HashMap::new(),
@@ -187,51 +77,65 @@ impl Registry {
     }
 
     pub(crate) fn provider(&mut self, name: &str) -> Arc<Provider> {
-        let config = &self.config;
-        let provider =
-            self.providers.entry(name.into()).or_insert_with(|| Arc::new(Provider::new(config.provider(name))));
-        Arc::clone(provider)
+        if let Some(known) = self.providers.get(name) {
+            return Arc::clone(known);
+        }
+        let provider = Arc::new(Provider::new(self.config.provider(name), Arc::clone(&self.shared)));
+        self.providers.insert(name.into(), Arc::clone(&provider));
+        provider
     }
 
-    pub(crate) fn leaf(&mut self, key: Scope, rng: &Arc<Mutex<fastrand::Rng>>, now: Timestamp) -> Arc<Leaf> {
-        if let Some(known) = self.leaves.get(&key) {
-            return Arc::clone(known);
+    /// Resolves a scope that is not among the targets.
+    pub(crate) fn target(&mut self, scope: &Scope, targets: &Targets, now: Timestamp) -> Arc<Target> {
+        // Another thread may have come first.
+        if let Some(known) = targets.find(scope) {
+            return known;
         }
-        let key = if self.has_room(now) { key } else { Scope::new(key.provider(), "", "", "") };
-        if let Some(known) = self.leaves.get(&key) {
-            return Arc::clone(known);
-        }
-        let provider = self.provider(key.provider());
+        let provider = self.provider(scope.provider());
         let settings = provider.settings();
+        let key = leaf_scope(scope, &settings);
+        let leaf = self.leaf(&key, provider, &settings, targets, now);
+        let target = Arc::new(Target { scope: scope.clone(), leaf, settings });
+        if !target.is_makeshift() {
+            targets.put(&target);
+        }
+        target
+    }
+
+    fn leaf(
+        &mut self,
+        key: &Scope,
+        provider: Arc<Provider>,
+        settings: &ProviderSettings,
+        targets: &Targets,
+        now: Timestamp,
+    ) -> Arc<Leaf> {
+        if let Some(known) = self.leaves.get(key) {
+            return Arc::clone(known);
+        }
+        let key = if self.has_room(targets, now) { key.clone() } else { Scope::new(key.provider(), "", "", "") };
+        if let Some(known) = self.leaves.get(&key) {
+            return Arc::clone(known);
+        }
         let bulkhead = self
             .bulkheads
             .entry(key.account_scope())
             .or_insert_with(|| Arc::new(Bulkhead::new(settings.account_concurrency)));
-        let limits = settings.limits_for(key.service(), key.operation());
-        let throttle = settings.throttle_for(key.service(), key.operation());
-        let leaf = Arc::new(Leaf {
-            scope: key.clone(),
-            bulkhead: Arc::clone(bulkhead),
-            bucket: Arc::new(Bucket::new(limits, throttle, now)),
-            breaker: Breaker::new(settings.breaker.failures, settings.breaker.cooldown),
-            counters: Arc::default(),
-            rng: Arc::clone(rng),
-            used_at: AtomicU64::new(now.as_nanos()),
-            provider,
-        });
+        let leaf = Arc::new(Leaf::new(key.clone(), provider, Arc::clone(bulkhead), settings, now));
         self.leaves.insert(key, Arc::clone(&leaf));
         leaf
     }
 
     /// Whether one more leaf may exist; makes room if need be. Where none could be made it is not looked for again for
     /// a while: that goes through every leaf, and all callers wait for it.
-    fn has_room(&mut self, now: Timestamp) -> bool {
+    fn has_room(&mut self, targets: &Targets, now: Timestamp) -> bool {
         if self.leaves.len() < self.sweep_at.min(MAX_LEAVES) {
             return true;
         }
         if now < self.full_until {
             return false;
         }
+        targets.purge();
         self.sweep(now);
         let room = self.leaves.len() < MAX_LEAVES || self.forget_oldest();
         if !room {
@@ -243,10 +147,7 @@ impl Registry {
     /// Forgets leaves that are idle and as good as new, and what only they used.
     fn sweep(&mut self, now: Timestamp) {
         let idle = |leaf: &Arc<Leaf>| {
-            Arc::strong_count(leaf) == 1
-                && now.since(leaf.used_at()) >= KEEP_IDLE
-                && leaf.breaker.is_neutral()
-                && leaf.bucket.is_neutral(now)
+            Arc::strong_count(leaf) == 1 && now.since(leaf.used_at()) >= KEEP_IDLE && leaf.is_neutral(now)
         };
         let gone: Vec<Scope> =
             self.leaves.iter().filter(|(_, leaf)| idle(leaf)).map(|(scope, _)| scope.clone()).collect();
@@ -271,24 +172,24 @@ impl Registry {
 
     fn forget(&mut self, scope: &Scope) {
         if let Some(leaf) = self.leaves.remove(scope) {
-            self.retiring.push(leaf.counters());
+            self.retiring.push(leaf);
         }
     }
 
     /// Counts of leaves that were forgotten, to the present.
     pub(crate) fn forgotten(&self) -> Totals {
         let mut totals = self.retired;
-        self.retiring.iter().for_each(|counters| totals.add(&counters.totals()));
+        self.retiring.iter().for_each(|leaf| totals.add(&leaf.counters().totals()));
         totals
     }
 
     /// Adds up what no call counts in any more.
     fn settle_retiring(&mut self) {
         let retired = &mut self.retired;
-        self.retiring.retain(|counters| {
-            let counting = Arc::strong_count(counters) > 1;
+        self.retiring.retain(|leaf| {
+            let counting = Arc::strong_count(leaf) > 1;
             if !counting {
-                retired.add(&counters.totals());
+                retired.add(&leaf.counters().totals());
             }
             counting
         });
@@ -302,7 +203,7 @@ impl Registry {
     }
 
     /// Says whom to wake once the registry is free again.
-    pub(crate) fn reconfigure(&mut self, config: Config, now: Timestamp) -> Vec<Waker> {
+    pub(crate) fn reconfigure(&mut self, config: Config, targets: &Targets, now: Timestamp) -> Vec<Waker> {
         if config == self.config {
             return Vec::new();
         }
@@ -319,13 +220,13 @@ impl Registry {
                 Some(name.clone())
             })
             .collect();
+        targets.clear();
         changed.iter().flat_map(|name| self.reconfigure_scopes(name, now)).collect()
     }
 
     fn reconfigure_scopes(&mut self, provider: &str, now: Timestamp) -> Vec<Waker> {
-        let Some(settings) = self.providers.get(provider).map(|provider| provider.settings()) else {
-            return Vec::new();
-        };
+        let Some(known) = self.providers.get(provider) else { return Vec::new() };
+        let settings = known.settings();
         let mut wakers = Vec::new();
         for (account, bulkhead) in &self.bulkheads {
             if account.provider() == provider {
@@ -339,9 +240,9 @@ impl Registry {
                 continue;
             }
             let limits = settings.limits_for(scope.service(), scope.operation());
-            let throttle = settings.throttle_for(scope.service(), scope.operation());
-            wakers.extend(leaf.bucket.reconfigure(limits, throttle, now));
-            leaf.breaker.reconfigure(settings.breaker.failures, settings.breaker.cooldown);
+            let throttle = known.throttle_for(&settings, scope);
+            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now));
+            leaf.breaker().reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }
         // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end.
         regrouped.iter().for_each(|scope| self.forget(scope));
@@ -353,7 +254,7 @@ impl Registry {
         let mut slowed: Vec<SlowedBucket> = self
             .leaves
             .values()
-            .filter(|leaf| wanted(&leaf.scope))
+            .filter(|leaf| wanted(leaf.scope()))
             .map(|leaf| leaf.slowed(now))
             .filter(SlowedBucket::is_slowed)
             .collect();

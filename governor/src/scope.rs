@@ -1,9 +1,9 @@
 //! Whom a call is charged to: provider / account / region / service / operation.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
@@ -31,14 +31,13 @@ pub struct Scope {
     parts: Arc<Parts>,
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Every part in one text, and its hash: a scope is looked up far more often than it is made.
+#[derive(PartialEq, Eq)]
 struct Parts {
-    provider: Box<str>,
-    account: Box<str>,
-    region: Box<str>,
-    service: Box<str>,
-    /// Empty where there is none.
-    operation: Box<str>,
+    hash: u64,
+    /// Where provider, account, region and service end. The rest is the operation, empty where there is none.
+    ends: [u32; 4],
+    text: Box<str>,
 }
 
 const MISSING: &str = "*";
@@ -55,15 +54,25 @@ impl Scope {
         region: impl AsRef<str>,
         service: impl AsRef<str>,
     ) -> Self {
-        Scope {
-            parts: Arc::new(Parts {
-                provider: known(&provider.as_ref().to_ascii_lowercase()),
-                account: known(account.as_ref()),
-                region: known(region.as_ref()),
-                service: known(service.as_ref()),
-                operation: "".into(),
-            }),
-        }
+        let provider = known(provider.as_ref()).to_ascii_lowercase();
+        Scope::of([&provider, known(account.as_ref()), known(region.as_ref()), known(service.as_ref()), ""])
+    }
+
+    fn of(parts: [&str; 5]) -> Self {
+        // Keyed anew in every process, so that nobody can choose names that collide.
+        static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let mut end = 0;
+        let [provider, account, region, service, _] = parts;
+        let ends = [provider, account, region, service].map(|part| {
+            end += part.len();
+            u32::try_from(end).unwrap_or(u32::MAX)
+        });
+        Scope { parts: Arc::new(Parts { hash: KEYS.hash_one(parts), ends, text: parts.concat().into() }) }
+    }
+
+    /// A hash of the whole scope, made when the scope was.
+    pub(crate) fn hash_value(&self) -> u64 {
+        self.parts.hash
     }
 
     /// This scope with the operation set; an empty operation, or `*`, takes it off.
@@ -73,32 +82,37 @@ impl Scope {
             MISSING => "",
             operation => operation,
         };
-        Scope { parts: Arc::new(Parts { operation: operation.into(), ..Parts::clone(&self.parts) }) }
+        Scope::of([self.provider(), self.account(), self.region(), self.service(), operation])
+    }
+
+    fn by_part(&self) -> [&str; 5] {
+        [self.provider(), self.account(), self.region(), self.service(), self.operation().unwrap_or_default()]
     }
 
     /// The cloud or API, in lower case: `aws`, `azure`, `gcp`, `github`, ..; `*` if missing.
     pub fn provider(&self) -> &str {
-        &self.parts.provider
+        self.parts.between(0, self.parts.ends[0])
     }
 
     /// The account, subscription or project; `*` if missing.
     pub fn account(&self) -> &str {
-        &self.parts.account
+        self.parts.between(self.parts.ends[0], self.parts.ends[1])
     }
 
     /// The region; `*` if missing.
     pub fn region(&self) -> &str {
-        &self.parts.region
+        self.parts.between(self.parts.ends[1], self.parts.ends[2])
     }
 
     /// The service; `*` if missing.
     pub fn service(&self) -> &str {
-        &self.parts.service
+        self.parts.between(self.parts.ends[2], self.parts.ends[3])
     }
 
     /// The API operation, if there is one.
     pub fn operation(&self) -> Option<&str> {
-        Some(&*self.parts.operation).filter(|operation| !operation.is_empty())
+        let operation = self.parts.text.get(self.parts.ends[3] as usize..).unwrap_or_default();
+        Some(operation).filter(|operation| !operation.is_empty())
     }
 
     /// This scope without its operation.
@@ -117,8 +131,14 @@ impl Scope {
     }
 }
 
-fn known(part: &str) -> Box<str> {
-    if part.is_empty() { MISSING.into() } else { part.into() }
+impl Parts {
+    fn between(&self, start: u32, end: u32) -> &str {
+        self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+}
+
+fn known(part: &str) -> &str {
+    if part.is_empty() { MISSING } else { part }
 }
 
 // ===== text =====
@@ -229,7 +249,7 @@ impl Eq for Scope {}
 
 impl Hash for Scope {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.parts.hash(state);
+        state.write_u64(self.parts.hash);
     }
 }
 
@@ -241,7 +261,7 @@ impl PartialOrd for Scope {
 
 impl Ord for Scope {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.parts.cmp(&other.parts)
+        self.by_part().cmp(&other.by_part())
     }
 }
 

@@ -73,6 +73,22 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    pub(crate) fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
+        counter(self).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back what was counted for something that did not happen after all.
+    pub(crate) fn uncount(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
+        counter(self).fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn waited(&self, wait: Duration) {
+        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        // Saturating: a clock's end, centuries away, is one step for a fake one. The closure never declines.
+        let add = |waited: u64| Some(waited.saturating_add(nanos));
+        let _ = self.waited_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals {
@@ -89,14 +105,14 @@ impl Counters {
     }
 }
 
-/// Where one call counts: its scope's counters in the process and in each bound [`Stats`].
-#[derive(Debug)]
-pub(crate) struct Recorder(Vec<Arc<Counters>>);
+/// The counters of one call's scope in each [`Stats`] that was bound where the call began.
+#[derive(Debug, Default)]
+pub(crate) struct Collectors(Vec<Arc<Counters>>);
 
-impl Recorder {
-    /// The counters of `leaf` in the process (`own`) and in the collectors bound where this is called.
-    pub(crate) fn for_leaf(leaf: &Scope, own: Arc<Counters>) -> Self {
-        let mut counters = vec![own];
+impl Collectors {
+    /// Those bound where this is called.
+    pub(crate) fn bound(leaf: &Scope) -> Self {
+        let mut counters: Vec<Arc<Counters>> = Vec::new();
         BOUND.with_borrow(|bound| {
             for stats in bound {
                 let collected = stats.counters(leaf);
@@ -106,29 +122,15 @@ impl Recorder {
                 }
             }
         });
-        Recorder(counters)
+        Collectors(counters)
     }
 
-    pub(crate) fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
-        for counters in &self.0 {
-            counter(counters).fetch_add(1, Ordering::Relaxed);
-        }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Takes back what was counted for something that did not happen after all.
-    pub(crate) fn uncount(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
-        for counters in &self.0 {
-            counter(counters).fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn waited(&self, wait: Duration) {
-        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
-        for counters in &self.0 {
-            // Saturating: a clock's end, centuries away, is one step for a fake one. The closure never declines.
-            let add = |waited: u64| Some(waited.saturating_add(nanos));
-            let _ = counters.waited_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
-        }
+    pub(crate) fn each(&self, count: impl Fn(&Counters)) {
+        self.0.iter().for_each(|counters| count(counters));
     }
 }
 

@@ -67,8 +67,13 @@ pub(crate) struct Waiter {
 }
 
 /// Those who wait, in order.
+///
+/// Nearly every line of very many is empty, and then it is one word.
 #[derive(Debug, Default)]
-pub(crate) struct WaitList {
+pub(crate) struct WaitList(Option<Box<Line>>);
+
+#[derive(Debug, Default)]
+struct Line {
     waiters: BTreeMap<Place, Waiter>,
     total_cost: f64,
     /// Wakers of entries that are gone. To drop one may drop the task it belongs to, whose own admissions then leave
@@ -78,43 +83,49 @@ pub(crate) struct WaitList {
 
 impl WaitList {
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiters.is_empty()
+        self.0.as_ref().is_none_or(|line| line.waiters.is_empty())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.waiters.len()
+        self.0.as_ref().map_or(0, |line| line.waiters.len())
     }
 
     pub(crate) fn put(&mut self, place: Place, waiter: Waiter) {
-        self.total_cost += waiter.cost;
-        if let Some(replaced) = self.waiters.insert(place, waiter) {
-            self.total_cost -= replaced.cost;
-            self.spent.push(replaced.waker);
+        let line = self.0.get_or_insert_default();
+        line.total_cost += waiter.cost;
+        if let Some(replaced) = line.waiters.insert(place, waiter) {
+            line.total_cost -= replaced.cost;
+            line.spent.push(replaced.waker);
         }
     }
 
     /// Takes the entry out and says when its turn was to come.
     pub(crate) fn remove(&mut self, place: Place) -> Option<Timestamp> {
-        let waiter = self.waiters.remove(&place)?;
+        let line = self.0.as_mut()?;
+        let waiter = line.waiters.remove(&place)?;
         // Not left to accumulate rounding errors.
-        self.total_cost = if self.waiters.is_empty() { 0.0 } else { self.total_cost - waiter.cost };
-        self.spent.push(waiter.waker);
+        line.total_cost = if line.waiters.is_empty() { 0.0 } else { line.total_cost - waiter.cost };
+        line.spent.push(waiter.waker);
         Some(waiter.ready_at)
     }
 
     /// The wakers of entries that are gone, to be dropped without the lock.
     #[must_use]
     pub(crate) fn take_spent(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.spent)
+        let spent = self.0.as_mut().map(|line| std::mem::take(&mut line.spent));
+        if self.is_empty() {
+            self.0 = None;
+        }
+        spent.unwrap_or_default()
     }
 
     /// Whether nobody present stands before `place`. Absentees in front lose their entry.
     pub(crate) fn is_turn(&mut self, place: Place, now: Timestamp) -> bool {
-        while let Some((&first, waiter)) = self.waiters.first_key_value() {
+        while let Some((first, asks_by)) = self.first() {
             if first >= place {
                 break;
             }
-            if now <= waiter.asks_by + GRACE {
+            if now <= asks_by + GRACE {
                 return false;
             }
             self.remove(first);
@@ -122,17 +133,23 @@ impl WaitList {
         true
     }
 
+    fn first(&self) -> Option<(Place, Timestamp)> {
+        let (place, waiter) = self.0.as_ref()?.waiters.first_key_value()?;
+        Some((*place, waiter.asks_by))
+    }
+
     /// What those before `place` wait for, in tokens.
     pub(crate) fn cost_before(&self, place: Place) -> f64 {
-        match self.waiters.last_key_value() {
-            Some((&last, _)) if last < place => self.total_cost,
-            _ => self.waiters.range(..place).map(|(_, waiter)| waiter.cost).sum(),
+        let Some(line) = &self.0 else { return 0.0 };
+        match line.waiters.last_key_value() {
+            Some((&last, _)) if last < place => line.total_cost,
+            _ => line.waiters.range(..place).map(|(_, waiter)| waiter.cost).sum(),
         }
     }
 
     /// The first one's waker; it is expected to ask now.
     pub(crate) fn call_first(&mut self, now: Timestamp) -> Option<Waker> {
-        let mut first = self.waiters.first_entry()?;
+        let mut first = self.0.as_mut()?.waiters.first_entry()?;
         let waiter = first.get_mut();
         waiter.asks_by = waiter.asks_by.min(now);
         Some(waiter.waker.clone())
@@ -140,11 +157,12 @@ impl WaitList {
 
     /// Everyone's wakers.
     pub(crate) fn wakers(&self) -> Vec<Waker> {
-        self.waiters.values().map(|waiter| waiter.waker.clone()).collect()
+        let line = self.0.iter();
+        line.flat_map(|line| line.waiters.values()).map(|waiter| waiter.waker.clone()).collect()
     }
 
     /// Every waiter, first to last.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Waiter> {
-        self.waiters.values_mut()
+        self.0.iter_mut().flat_map(|line| line.waiters.values_mut())
     }
 }

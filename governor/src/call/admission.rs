@@ -1,17 +1,17 @@
 //! The way to one attempt: every control, in order.
 
-use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Attempt, Core, Current, GiveUp, Outcome, Verdict};
+use super::core::Core;
+use super::{Attempt, COST, Current, GiveUp, Outcome, State, Terms, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 use crate::events;
-use crate::limiter::{Acquire, Asked};
+use crate::limiter::{Acquire, Asked, give_back};
 use crate::registry::Leaf;
 use crate::scope::Scope;
 use crate::waiters::{Place, RECHECK};
@@ -27,15 +27,15 @@ pub(crate) enum Step {
 
 /// The way to one attempt.
 #[derive(Debug)]
-pub(crate) struct Admission {
-    core: Arc<Core>,
-    waiting: Option<Waiting>,
+pub(crate) struct Admission<'a> {
+    core: &'a Core,
+    waiting: Option<Waiting<'a>>,
 }
 
 /// What a waiting admission holds and knows.
 #[derive(Debug)]
-struct Waiting {
-    acquire: Acquire,
+struct Waiting<'a> {
+    acquire: Acquire<'a>,
     place: Place,
     pass: Option<Pass>,
     /// Since when it has been waiting for a token, a pause or a slot.
@@ -46,61 +46,53 @@ struct Waiting {
     lease: Duration,
 }
 
-impl Admission {
-    pub(super) fn new(core: Arc<Core>) -> Self {
+impl<'a> Admission<'a> {
+    pub(super) fn new(core: &'a Core) -> Self {
         Admission { core, waiting: None }
     }
 
     /// Looks at every control, in order, at one point in time. Called again after every wait, so nothing is sent into
     /// a pause or an open circuit.
     pub(crate) fn look(&mut self, now: Timestamp, waker: &Waker) -> Step {
-        let core = &self.core;
-        let waiting = match &mut self.waiting {
+        let core = self.core;
+        if self.waiting.is_none()
+            && let Some(attempt) = core.admit_at_once(now)
+        {
+            return Step::Admitted(attempt);
+        }
+        let mut waiting = match self.waiting.take() {
             Some(waiting) => waiting,
-            none => match core.begin_admission(now) {
-                Ok(waiting) => none.insert(waiting),
+            None => match core.begin_admission(now) {
+                Ok(waiting) => waiting,
                 Err(refusal) => return Step::Refused(refusal),
             },
         };
-        let slot = match waiting.look(core, now, waker) {
-            Ok(Look::Clear(slot)) => slot,
-            Ok(Look::Wait(until)) => return Step::Wait(until),
-            Err(reason) => return self.refuse(now, reason),
-        };
-        match self.waiting.take() {
-            Some(waiting) => Step::Admitted(core.admitted(now, slot, waiting)),
-            None => Step::Wait(now),
-        }
-    }
-
-    fn refuse(&mut self, now: Timestamp, reason: Reason) -> Step {
-        self.abandon(now);
-        Step::Refused(self.core.refused(now, reason))
-    }
-
-    /// Counts what was waited, leaves every line and frees the probe's place.
-    fn abandon(&mut self, now: Timestamp) {
-        let Some(waiting) = self.waiting.take() else { return };
-        self.core.count_wait(waiting.since, now);
-        if !self.core.governed {
-            return;
-        }
-        waiting.acquire.leave(now);
-        self.core.leaf.bulkhead().leave(waiting.place);
-        if let Some(pass) = waiting.pass {
-            self.core.leaf.breaker().release(pass);
+        match waiting.look(core, now, waker) {
+            Ok(Look::Clear(slot)) => Step::Admitted(core.admitted(now, slot, &waiting)),
+            Ok(Look::Wait(until)) => {
+                self.waiting = Some(waiting);
+                Step::Wait(until)
+            }
+            Err(reason) => {
+                core.abandon(now, &waiting);
+                Step::Refused(core.refused(now, reason))
+            }
         }
     }
 
     /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
     pub(crate) fn cancel(&mut self) {
-        if self.waiting.is_some() {
-            self.abandon(self.core.clock.now());
+        if let Some(waiting) = self.waiting.take() {
+            self.core.abandon(self.core.now(), &waiting);
         }
     }
 
     pub(crate) fn scope(&self) -> &Scope {
-        &self.core.scope
+        self.core.scope()
+    }
+
+    pub(crate) fn clock(&self) -> &'a dyn Clock {
+        self.core.leaf().clock()
     }
 }
 
@@ -111,12 +103,12 @@ enum Look {
     Wait(Timestamp),
 }
 
-impl Waiting {
+impl Waiting<'_> {
     fn look(&mut self, core: &Core, now: Timestamp, waker: &Waker) -> Result<Look, Reason> {
-        if !core.governed {
+        if !core.governed() {
             return Ok(Look::Clear(None));
         }
-        let leaf = &core.leaf;
+        let leaf = core.leaf();
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Reason::Late(None));
         }
@@ -174,41 +166,83 @@ enum Reason {
 }
 
 impl Core {
-    fn begin_admission(&self, now: Timestamp) -> Result<Waiting, Refusal> {
-        let unreported = self.settle_unreported(now);
-        let mut state = self.state.lock();
+    /// What most calls meet: nothing waits, the circuit is closed, a token lies ready and a slot is free. One look under
+    /// one lock, and nothing here calls a waker. In all other cases the controls are asked one by one.
+    fn admit_at_once(&self, now: Timestamp) -> Option<Attempt> {
+        let leaf = self.leaf();
+        let mut state = self.state();
+        let goes_on = matches!(state.verdict, None | Some((_, Verdict::Retry { .. })));
+        if !goes_on || !self.governed() || state.current.is_some() || now < state.not_before {
+            return None;
+        }
+        leaf.touch(now);
+        self.begin(&mut state, now);
+        if state.terms.deadline.is_some_and(|deadline| deadline <= now) {
+            return None;
+        }
+        let pass = leaf.breaker().pass_if_closed()?;
+        if !leaf.bucket().take_at_once(COST, now) {
+            return None;
+        }
+        let slot = match state.terms.without_slot {
+            true => None,
+            false => match leaf.bulkhead().take_at_once() {
+                None => {
+                    drop(state);
+                    give_back(leaf.buckets(), COST, now);
+                    return None;
+                }
+                slot => slot,
+            },
+        };
+        let number = self.sent(&mut state, now, slot, Some(pass));
+        drop(state);
+        Some(self.attempt(number))
+    }
+
+    /// The call's first admission begins its deadline and gives it its place.
+    fn begin(&self, state: &mut State, now: Timestamp) -> Place {
+        if state.place.is_none() {
+            self.count(|counters| &counters.operations);
+        }
+        let terms = &mut state.terms;
+        if !std::mem::replace(&mut terms.deadline_begun, true)
+            && let Some(within) = self.target().settings.retry.deadline
+        {
+            terms.limit_deadline(now + within);
+        }
+        // A retry comes before calls that began later: it has waited its turn already.
+        *state.place.get_or_insert_with(|| Place::next(terms.priority))
+    }
+
+    fn begin_admission(&self, now: Timestamp) -> Result<Waiting<'_>, Refusal> {
+        self.leaf().touch(now);
+        let mut state = self.state();
+        let unreported = state.current.as_ref().map(|current| current.number);
+        if let Some(number) = unreported {
+            // It failed in passing; what it held goes back before this asks for the same.
+            drop(state);
+            self.settle(number, now, &Outcome::Failure(Classification::transient()));
+            state = self.state();
+        }
         if let Some((_, verdict)) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
-            return Err(self.ended(verdict, unreported));
+            return Err(self.ended(verdict, unreported.is_some()));
         }
-        if state.place.is_none() {
-            self.recorder.count(|counters| &counters.operations);
-        }
-        // A retry comes before calls that began later: it has waited its turn already.
-        let priority = state.priority;
-        let place = *state.place.get_or_insert_with(|| Place::next(priority));
-        let timeout = state.policy.attempt_timeout;
+        let place = self.begin(&mut state, now);
+        let Terms { policy, without_slot, deadline, .. } = state.terms;
+        let timeout = policy.attempt_timeout(&self.target().settings.retry);
         Ok(Waiting {
-            acquire: Acquire::new(self.leaf.buckets(), 1.0, place, state.deadline),
+            acquire: Acquire::new(self.leaf().buckets(), COST, place, deadline),
             place,
             pass: None,
             since: None,
-            deadline: state.deadline,
+            deadline,
             not_before: state.not_before,
-            takes_slot: state.takes_slot,
-            lease: timeout.unwrap_or_else(|| self.leaf.longest_attempt()),
+            takes_slot: !without_slot,
+            lease: timeout.unwrap_or_else(|| self.target().longest_attempt()),
         })
-    }
-
-    /// An attempt that never reported failed in passing; what it held goes back before the next asks for the same.
-    /// Says whether there was one.
-    fn settle_unreported(&self, now: Timestamp) -> bool {
-        let unreported = self.state.lock().current.as_ref().map(|current| current.number);
-        if let Some(number) = unreported {
-            self.settle(number, now, &Outcome::Failure(Classification::transient()));
-        }
-        unreported.is_some()
     }
 
     /// The refusal of a call that asks for more after its end.
@@ -228,32 +262,51 @@ impl Core {
             }
             _ => (RefusalKind::CallEnded, "the call has ended"),
         };
-        Refusal::new(kind, self.scope.clone(), reason, None)
+        Refusal::new(kind, self.scope().clone(), reason, None)
     }
 
-    fn admitted(self: &Arc<Self>, now: Timestamp, slot: Option<Slot>, waiting: Waiting) -> Attempt {
-        let Waiting { acquire, pass, since, .. } = waiting;
-        let number = {
-            let mut state = self.state.lock();
-            state.attempts = state.attempts.saturating_add(1);
-            let number = state.attempts;
-            state.last_pass = pass;
-            let acquire = Some(acquire).filter(|_| self.governed);
-            let charge = state.charge.take();
-            state.current = Some(Current { number, sent_at: now, slot, pass, acquire, charge });
-            number
-        };
-        self.count_wait(since, now);
-        self.recorder.count(|counters| &counters.calls);
+    fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
+        let number = self.sent(&mut self.state(), now, slot, waiting.pass);
+        self.count_waited(waiting.since, now);
+        self.attempt(number)
+    }
+
+    /// Notes what the next attempt holds, and gives it its number.
+    fn sent(&self, state: &mut State, now: Timestamp, slot: Option<Slot>, pass: Option<Pass>) -> u32 {
+        state.attempts = state.attempts.saturating_add(1);
+        let number = state.attempts;
+        state.last_pass = pass;
+        let cost = self.governed().then_some(COST);
+        let charge = state.charge.take();
+        state.current = Some(Current { number, sent_at: now, slot, pass, cost, charge });
+        number
+    }
+
+    fn attempt(&self, number: u32) -> Attempt {
+        self.count(|counters| &counters.calls);
         if number > 1 {
-            self.recorder.count(|counters| &counters.retries);
+            self.count(|counters| &counters.retries);
         }
-        Attempt::new(Arc::clone(self), number)
+        Attempt::new(self.clone(), number)
     }
 
-    fn count_wait(&self, since: Option<Timestamp>, now: Timestamp) {
+    /// Counts what was waited, leaves every line and frees the probe's place.
+    fn abandon(&self, now: Timestamp, waiting: &Waiting<'_>) {
+        let leaf = self.leaf();
+        self.count_waited(waiting.since, now);
+        if !self.governed() {
+            return;
+        }
+        waiting.acquire.leave(now);
+        leaf.bulkhead().leave(waiting.place);
+        if let Some(pass) = waiting.pass {
+            leaf.breaker().release(pass);
+        }
+    }
+
+    fn count_waited(&self, since: Option<Timestamp>, now: Timestamp) {
         if let Some(since) = since {
-            self.recorder.waited(now.since(since));
+            self.count_wait(now.since(since));
         }
     }
 
@@ -281,7 +334,7 @@ impl Core {
             ),
         };
         let (charge, failed, attempts, pass) = {
-            let mut state = self.state.lock();
+            let mut state = self.state();
             let number = state.attempts;
             let failed = state.verdict.replace((number, Verdict::GiveUp(give_up))).is_some();
             (state.charge.take(), failed, number, state.last_pass)
@@ -289,15 +342,15 @@ impl Core {
         drop(charge);
         // An attempt that was cancelled says nothing about the service.
         if !failed {
-            self.recorder.count(|counters| &counters.rejected);
+            self.count(|counters| &counters.rejected);
             if kind == RefusalKind::CircuitOpen {
-                events::circuit_rejected(&self.scope, retry_after);
+                events::circuit_rejected(self.scope(), retry_after);
             } else {
-                events::retry_deadline_exceeded(&self.scope, attempts);
+                events::retry_deadline_exceeded(self.scope(), attempts);
             }
         } else {
             self.record_give_up(now, give_up, pass, attempts);
         }
-        Refusal::new(kind, self.scope.clone(), text, retry_after)
+        Refusal::new(kind, self.scope().clone(), text, retry_after)
     }
 }

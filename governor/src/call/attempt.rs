@@ -1,16 +1,17 @@
 //! One send: what it holds, how it ends, and what follows.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Core, Current, GiveUp, Outcome, Verdict};
+use super::core::Core;
+use super::{COST, Current, GiveUp, Outcome, Verdict};
 use crate::backoff::Backoff;
 use crate::breaker::Pass;
 use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
-use crate::limiter::{Acquire, Answer, AnswerKind};
+use crate::limiter::{Answer, AnswerKind, give_back};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -20,18 +21,24 @@ use crate::scope::Scope;
 #[derive(Debug)]
 #[must_use = "an attempt that is dropped counts as cancelled"]
 pub struct Attempt {
-    core: Arc<Core>,
+    core: Core,
     number: u32,
+    /// Then there is nothing to give back when it is dropped.
+    finished: AtomicBool,
 }
 
 impl Attempt {
-    pub(super) fn new(core: Arc<Core>, number: u32) -> Self {
-        Attempt { core, number }
+    pub(super) fn new(core: Core, number: u32) -> Self {
+        Attempt { core, number, finished: AtomicBool::new(false) }
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
     pub fn finish(&self, outcome: Outcome) -> Verdict {
-        self.core.settle(self.number, self.core.clock.now(), &outcome)
+        self.finished.store(true, Ordering::Relaxed);
+        match outcome {
+            Outcome::Success if !self.core.leaf().bucket().heeds_answers() => self.core.served(self.number),
+            outcome => self.core.settle(self.number, self.core.now(), &outcome),
+        }
     }
 
     /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure.
@@ -44,17 +51,17 @@ impl Attempt {
     /// A retry that the budget paid for is still to be made, and still paid.
     pub fn unsent(self) {
         let Some(mut current) = self.core.take_current(self.number) else { return };
-        if let Some(acquire) = &current.acquire {
-            acquire.give_back(self.core.clock.now());
+        if let Some(cost) = current.cost {
+            give_back(self.core.leaf().buckets(), cost, self.core.now());
         }
         {
-            let mut state = self.core.state.lock();
+            let mut state = self.core.state();
             state.attempts = state.attempts.saturating_sub(1);
             state.charge = current.charge.take();
         }
-        self.core.recorder.uncount(|counters| &counters.calls);
+        self.core.uncount(|counters| &counters.calls);
         if self.number > 1 {
-            self.core.recorder.uncount(|counters| &counters.retries);
+            self.core.uncount(|counters| &counters.retries);
         }
         self.core.cancelled(current);
     }
@@ -66,17 +73,20 @@ impl Attempt {
 
     /// How long the attempt may take, by its policy.
     pub fn timeout(&self) -> Option<Duration> {
-        self.core.state.lock().policy.attempt_timeout
+        self.core.state().terms.policy.attempt_timeout(&self.core.target().settings.retry)
     }
 
     /// The call's scope.
     pub fn scope(&self) -> &Scope {
-        &self.core.scope
+        self.core.scope()
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
+        if *self.finished.get_mut() {
+            return;
+        }
         if let Some(current) = self.core.take_current(self.number) {
             self.core.cancelled(current);
         }
@@ -85,32 +95,53 @@ impl Drop for Attempt {
 
 impl Core {
     fn with_current<T>(&self, number: u32, take: impl FnOnce(&mut Current) -> Option<T>) -> Option<T> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         state.current.as_mut().filter(|current| current.number == number).and_then(take)
     }
 
     fn take_current(&self, number: u32) -> Option<Current> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         state.current.take_if(|current| current.number == number)
     }
 
     fn cancelled(&self, mut current: Current) {
         current.spend();
         if let Some(pass) = current.pass {
-            self.leaf.breaker().release(pass);
+            self.leaf().breaker().release(pass);
         }
+    }
+
+    /// The verdict on an attempt that has settled already.
+    fn verdict(&self) -> Verdict {
+        self.state().verdict.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict)
+    }
+
+    /// Records a success that tells the limiter nothing, so that the time does not matter: what most calls end with.
+    fn served(&self, number: u32) -> Verdict {
+        let current = {
+            let mut state = self.state();
+            let current = state.current.take_if(|current| current.number == number);
+            if current.is_some() {
+                state.verdict = Some((number, Verdict::Done));
+            }
+            current
+        };
+        let Some(mut current) = current else { return self.verdict() };
+        current.spend();
+        drop(current.slot.take());
+        if self.governed() {
+            self.answered(current.pass);
+        }
+        Verdict::Done
     }
 
     /// Records an outcome and decides what follows.
     pub(super) fn settle(&self, number: u32, now: Timestamp, outcome: &Outcome) -> Verdict {
-        let Some(mut current) = self.take_current(number) else {
-            let known = self.state.lock().verdict;
-            return known.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict);
-        };
+        let Some(mut current) = self.take_current(number) else { return self.verdict() };
         current.spend();
         drop(current.slot.take());
         let verdict = match outcome {
-            _ if !self.governed => {
+            _ if !self.governed() => {
                 self.count_failure(outcome);
                 Verdict::Done
             }
@@ -135,42 +166,42 @@ impl Core {
                 self.after_failure(now, &current, failure)
             }
         };
-        self.state.lock().verdict = Some((number, verdict));
+        self.state().verdict = Some((number, verdict));
         verdict
     }
 
     /// The server's limiter let it through, whatever came of it then.
     fn let_through(&self, now: Timestamp, current: &Current, kind: AnswerKind) {
-        let cost = current.acquire.as_ref().map_or(1.0, Acquire::cost);
+        let cost = current.cost.unwrap_or(COST);
         let answer = Answer { sent_at: current.sent_at, cost, kind };
-        if let Some((from, to)) = self.leaf.bucket().answered(now, answer) {
-            events::rate_raised(self.leaf.scope(), from, to);
+        if let Some((from, to)) = self.leaf().bucket().answered(now, answer) {
+            events::rate_raised(self.leaf().scope(), from, to);
         }
     }
 
     fn answered(&self, pass: Option<Pass>) {
-        self.leaf.budget().refund();
-        if pass.is_some_and(|pass| self.leaf.breaker().answered(pass)) {
-            events::circuit_closed(self.leaf.scope());
+        self.leaf().budget().refund();
+        if pass.is_some_and(|pass| self.leaf().breaker().answered(pass)) {
+            events::circuit_closed(self.leaf().scope());
         }
     }
 
     fn count_failure(&self, outcome: &Outcome) {
         match outcome {
             Outcome::Failure(Classification { class: Class::Throttled, .. }) => {
-                self.recorder.count(|counters| &counters.throttled);
+                self.count(|counters| &counters.throttled);
             }
             Outcome::Failure(Classification { class: Class::Transient | Class::Locked, .. }) => {
-                self.recorder.count(|counters| &counters.transient_errors);
+                self.count(|counters| &counters.transient_errors);
             }
             _ => {}
         }
     }
 
     fn throttled(&self, now: Timestamp, current: &Current, failure: &Classification) {
-        let scope = self.leaf.scope();
-        events::throttled(&self.scope, current.number, failure.retry_after);
-        let effect = self.leaf.bucket().throttled(now, current.sent_at, failure.retry_after);
+        let scope = self.leaf().scope();
+        events::throttled(self.scope(), current.number, failure.retry_after);
+        let effect = self.leaf().bucket().throttled(now, current.sent_at, failure.retry_after);
         if let Some((from, to)) = effect.lowered {
             events::rate_lowered(scope, from, to);
         }
@@ -184,10 +215,10 @@ impl Core {
             Ok((delay, charge)) => {
                 if let Some(pass) = current.pass {
                     // Only a locked answer gets here with the probe: it says nothing about the service's health.
-                    self.leaf.breaker().release(pass);
+                    self.leaf().breaker().release(pass);
                 }
                 let previous = {
-                    let mut state = self.state.lock();
+                    let mut state = self.state();
                     state.not_before = now + delay;
                     if failure.class == Class::Locked {
                         // Should the call end here, it ends with a lock, which counts for no breaker.
@@ -196,13 +227,13 @@ impl Core {
                     std::mem::replace(&mut state.charge, charge)
                 };
                 drop(previous);
-                events::retrying(&self.scope, current.number, delay, failure.class);
+                events::retrying(self.scope(), current.number, delay, failure.class);
                 Verdict::Retry { delay }
             }
             Err(reason) => {
                 let counts = failure.class != Class::Locked;
                 if let (false, Some(pass)) = (counts, current.pass) {
-                    self.leaf.breaker().release(pass);
+                    self.leaf().breaker().release(pass);
                 }
                 self.record_give_up(now, reason, current.pass.filter(|_| counts), current.number);
                 Verdict::GiveUp(reason)
@@ -217,43 +248,44 @@ impl Core {
         current: &Current,
         failure: &Classification,
     ) -> Result<(Duration, Option<Charge>), GiveUp> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if current.pass.is_some_and(|pass| pass.probe) && failure.class != Class::Locked {
             return Err(GiveUp::ProbeFailed);
         }
-        if failure.class == Class::Transient && !state.policy.retry_transient {
+        let policy = self.policy(&state.terms);
+        if failure.class == Class::Transient && !policy.retry_transient {
             return Err(GiveUp::TransientNotRetried);
         }
-        if failure.resend == Resend::IfIdempotent && state.idempotent == Some(false) {
+        if failure.resend == Resend::IfIdempotent && state.terms.idempotent == Some(false) {
             return Err(GiveUp::NotIdempotent);
         }
-        if current.number > state.policy.max_retries {
+        if current.number > policy.max_retries {
             return Err(GiveUp::RetriesExhausted);
         }
-        let (base, cap, jitter) = (state.policy.base_delay, state.policy.max_backoff, state.policy.jitter);
-        let backoff = state.backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf.fork_rng()));
+        let (base, cap, jitter) = (policy.base_delay, policy.max_backoff, policy.jitter);
+        let backoff = state.backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf().fork_rng()));
         let delay = backoff.next(failure.retry_after);
-        if state.deadline.is_some_and(|deadline| deadline <= now + delay) {
+        if state.terms.deadline.is_some_and(|deadline| deadline <= now + delay) {
             return Err(GiveUp::DeadlineExceeded);
         }
-        let pays = state.policy.use_budget && (failure.pays_budget || current.number > FREE_RETRIES);
-        let charge = if pays { Some(self.leaf.budget().charge().ok_or(GiveUp::RetryBudgetExhausted)?) } else { None };
+        let pays = policy.use_budget && (failure.pays_budget || current.number > FREE_RETRIES);
+        let charge = if pays { Some(self.leaf().budget().charge().ok_or(GiveUp::RetryBudgetExhausted)?) } else { None };
         Ok((delay, charge))
     }
 
     /// A logical call ended with a failure that was worth retrying.
     pub(super) fn record_give_up(&self, now: Timestamp, reason: GiveUp, pass: Option<Pass>, attempts: u32) {
-        self.recorder.count(|counters| &counters.gave_up);
+        self.count(|counters| &counters.gave_up);
         match reason {
-            GiveUp::DeadlineExceeded => events::retry_deadline_exceeded(&self.scope, attempts),
-            GiveUp::RetryBudgetExhausted => events::retry_budget_exhausted(&self.scope, attempts),
-            GiveUp::CircuitOpen => events::circuit_rejected(&self.scope, None),
-            _ => events::retries_exhausted(&self.scope, attempts, reason),
+            GiveUp::DeadlineExceeded => events::retry_deadline_exceeded(self.scope(), attempts),
+            GiveUp::RetryBudgetExhausted => events::retry_budget_exhausted(self.scope(), attempts),
+            GiveUp::CircuitOpen => events::circuit_rejected(self.scope(), None),
+            _ => events::retries_exhausted(self.scope(), attempts, reason),
         }
-        let Some(cooldown) = pass.and_then(|pass| self.leaf.breaker().gave_up(now, pass)) else { return };
-        self.recorder.count(|counters| &counters.breaker_trips);
-        events::circuit_opened(self.leaf.scope(), cooldown);
-        self.leaf.bucket().wake_all();
-        self.leaf.bulkhead().wake_all();
+        let Some(cooldown) = pass.and_then(|pass| self.leaf().breaker().gave_up(now, pass)) else { return };
+        self.count(|counters| &counters.breaker_trips);
+        events::circuit_opened(self.leaf().scope(), cooldown);
+        self.leaf().bucket().wake_all();
+        self.leaf().bulkhead().wake_all();
     }
 }

@@ -43,13 +43,20 @@ impl Wake for Wakes {
 }
 
 struct Caller {
-    acquire: Acquire,
+    buckets: Vec<Arc<Bucket>>,
+    cost: f64,
+    place: Place,
+    deadline: Option<Timestamp>,
     wakes: Arc<Wakes>,
 }
 
 impl Caller {
     fn with(buckets: &[Arc<Bucket>], cost: f64, priority: Priority, deadline: Option<Timestamp>) -> Self {
-        Caller { acquire: Acquire::new(buckets, cost, Place::next(priority), deadline), wakes: Arc::default() }
+        Caller { buckets: buckets.to_vec(), cost, place: Place::next(priority), deadline, wakes: Arc::default() }
+    }
+
+    fn acquire(&self) -> Acquire<'_> {
+        Acquire::new(&self.buckets, self.cost, self.place, self.deadline)
     }
 
     fn new(bucket: &Arc<Bucket>) -> Self {
@@ -57,7 +64,7 @@ impl Caller {
     }
 
     fn ask(&mut self, now: Timestamp) -> Asked {
-        self.acquire.ask(now, &Waker::from(Arc::clone(&self.wakes)))
+        self.acquire().ask(now, &Waker::from(Arc::clone(&self.wakes)))
     }
 
     fn takes(&mut self, now: Timestamp) -> bool {
@@ -225,7 +232,7 @@ fn a_cancelled_waiters_place_goes_to_the_next() {
     drain(&bucket, at(0.0));
     let (mut first, mut second) = (Caller::new(&bucket), Caller::new(&bucket));
     assert!(!first.takes(at(0.0)) && !second.takes(at(0.0)));
-    first.acquire.leave(at(0.5));
+    first.acquire().leave(at(0.5));
     assert_eq!(second.wakes(), 1);
     assert!(matches!(second.ask(at(0.5)), Asked::Wait(until) if until < at(1.01)));
     assert!(second.takes(at(1.01)));
@@ -329,7 +336,7 @@ fn ten_thousand_in_line_of_whom_half_leave_do_not_delay_the_rest() {
     let mut line: Vec<Caller> = (0..10_000).map(|_| Caller::new(&bucket)).collect();
     line.iter_mut().for_each(|caller| assert!(!caller.takes(at(0.0))));
     for caller in line.iter().step_by(2) {
-        caller.acquire.leave(at(0.0));
+        caller.acquire().leave(at(0.0));
     }
     let mut rest: Vec<&mut Caller> = line.iter_mut().skip(1).step_by(2).collect();
     assert_eq!(bucket.view(at(0.0)).waiting, rest.len());
@@ -426,7 +433,7 @@ proptest! {
             match action {
                 0 => drop(bucket.throttled(now, now, None)),
                 1 => drop(bucket.answered(now, SERVED)),
-                2 => line.pop().into_iter().for_each(|caller| caller.acquire.leave(now)),
+                2 => line.pop().into_iter().for_each(|caller| caller.acquire().leave(now)),
                 _ => line.push(Caller::new(&bucket)),
             }
             line.retain_mut(|caller| {

@@ -1,6 +1,7 @@
 //! Tokens and time: what lies ready, when a cost can be taken, and until when nothing can. How fast tokens come is
 //! the law's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::law::{Answer, AnswerEffect, Law, Phase};
@@ -17,8 +18,7 @@ const LATENESS: Duration = Duration::from_millis(20);
 /// Tokens, and the law that says how fast they come. Every method takes the time; one that goes back mints nothing.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
-    limits: Limits,
-    settings: ThrottleSettings,
+    settings: Arc<ThrottleSettings>,
     law: Law,
     /// May be negative: a cost above the capacity is taken when the bucket is full and paid off afterwards.
     tokens: f64,
@@ -50,16 +50,9 @@ pub(crate) struct ThrottleEffect {
 }
 
 impl TokenBucket {
-    pub(super) fn new(limits: Limits, settings: ThrottleSettings, now: Timestamp) -> Self {
+    pub(super) fn new(limits: Limits, settings: Arc<ThrottleSettings>, now: Timestamp) -> Self {
         let law = Law::new(limits, &settings, now);
-        TokenBucket {
-            tokens: law.get().capacity(),
-            limits,
-            settings,
-            law,
-            refilled_at: now,
-            paused_until: Timestamp::ZERO,
-        }
+        TokenBucket { tokens: law.get().capacity(), settings, law, refilled_at: now, paused_until: Timestamp::ZERO }
     }
 
     /// Brings tokens and law up to date, with callers `waiting` or without. No tokens come in during a pause: what the
@@ -80,7 +73,8 @@ impl TokenBucket {
             None => {
                 let unused = self.fill(now, late, rate, capacity);
                 if unused > 0.0 && !waiting {
-                    self.law.get_mut().unused(now, seconds(unused / rate));
+                    // Every call to a rested bucket comes here; the conversion that can fail costs four times as much.
+                    self.law.get_mut().unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
                 }
             }
         }
@@ -109,6 +103,22 @@ impl TokenBucket {
         let tokens = if law.closed_until().is_some() { 1.0 } else { self.tokens };
         let missing = before + cost.min(law.capacity()) - tokens;
         if missing <= NEGLIGIBLE { start } else { start + seconds(missing / law.rate()) + Duration::from_nanos(1) }
+    }
+
+    /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`ready_at`](Self::ready_at) has the
+    /// last word.
+    pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> bool {
+        self.refill(now, false);
+        let ready = self.tokens >= cost && self.shut_until() <= now;
+        if ready {
+            self.take(cost, now);
+        }
+        ready
+    }
+
+    /// Whether answers tell the law anything now.
+    pub(super) fn heeds_answers(&self) -> bool {
+        self.law.get().heeds_answers()
     }
 
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) {
@@ -163,7 +173,7 @@ impl TokenBucket {
 
     /// As new: full, at the ceiling, not paused.
     pub(super) fn reset(&mut self, now: Timestamp) {
-        *self = TokenBucket::new(self.limits, self.settings.clone(), now);
+        *self = TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now);
     }
 
     pub(super) fn view(&self, now: Timestamp, waiting: usize) -> BucketView {
@@ -183,11 +193,16 @@ impl TokenBucket {
     }
 
     /// New limits, or another law. What was learned of the server is kept where it is below the new ceiling.
-    pub(super) fn reconfigure(&mut self, limits: Limits, settings: ThrottleSettings, now: Timestamp, waiting: bool) {
+    pub(super) fn reconfigure(
+        &mut self,
+        limits: Limits,
+        settings: Arc<ThrottleSettings>,
+        now: Timestamp,
+        waiting: bool,
+    ) {
         self.update(now, waiting, Duration::ZERO);
-        let changed = limits != self.limits || settings.law != self.settings.law;
+        let changed = limits != self.law.get().limits() || settings.law != self.settings.law;
         self.law.reconfigure(limits, &settings, now);
-        self.limits = limits;
         self.settings = settings;
         if changed {
             self.tokens = self.tokens.min(self.law.get().capacity());

@@ -1,5 +1,7 @@
 //! Additive increase, multiplicative decrease: a throttle halves the rate, and it climbs back by equal steps.
 
+use std::sync::Arc;
+
 use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
@@ -8,7 +10,7 @@ use crate::config::{Limits, ThrottleSettings};
 #[derive(Debug)]
 pub(in crate::limiter) struct Aimd {
     limits: Limits,
-    settings: ThrottleSettings,
+    settings: Arc<ThrottleSettings>,
     rate: f64,
     last_cut: Option<Timestamp>,
     last_throttle: Option<Timestamp>,
@@ -16,10 +18,10 @@ pub(in crate::limiter) struct Aimd {
 }
 
 impl Aimd {
-    pub(super) fn new(limits: Limits, settings: &ThrottleSettings) -> Self {
+    pub(super) fn new(limits: Limits, settings: &Arc<ThrottleSettings>) -> Self {
         Aimd {
             limits,
-            settings: settings.clone(),
+            settings: Arc::clone(settings),
             rate: limits.max_rps(),
             last_cut: None,
             last_throttle: None,
@@ -38,6 +40,10 @@ impl Aimd {
 }
 
 impl Control for Aimd {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
     fn rate(&self) -> f64 {
         self.rate
     }
@@ -78,14 +84,19 @@ impl Control for Aimd {
         AnswerEffect { raised: Some((before, self.rate)), reopened: false }
     }
 
-    fn reconfigure(&mut self, limits: Limits, settings: &ThrottleSettings) {
+    /// At the ceiling there is nothing to raise.
+    fn heeds_answers(&self) -> bool {
+        self.rate < self.limits.max_rps()
+    }
+
+    fn reconfigure(&mut self, limits: Limits, settings: &Arc<ThrottleSettings>) {
         if limits != self.limits {
             let was_slowed = self.rate < self.limits.max_rps();
             self.rate =
                 if was_slowed { self.rate.clamp(limits.floor_rps(), limits.max_rps()) } else { limits.max_rps() };
             self.limits = limits;
         }
-        self.settings = settings.clone();
+        self.settings = Arc::clone(settings);
     }
 
     fn adopt(&mut self, rate: f64, now: Timestamp) {

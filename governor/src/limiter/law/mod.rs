@@ -12,6 +12,7 @@ mod aimd;
 mod delivery_rate;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
@@ -83,6 +84,9 @@ pub(crate) enum AnswerKind {
 
 /// What every law can do.
 pub(super) trait Control: fmt::Debug + Send {
+    /// The limits in force.
+    fn limits(&self) -> Limits;
+
     /// Tokens per second; finite, from the floor to the ceiling.
     fn rate(&self) -> f64;
 
@@ -102,6 +106,11 @@ pub(super) trait Control: fmt::Debug + Send {
     /// A request was answered and not throttled.
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect;
 
+    /// Whether answers change anything now. Only a throttle, an answer, one who waits or new settings may change that.
+    fn heeds_answers(&self) -> bool {
+        true
+    }
+
     /// Time has passed, with callers in line or without.
     fn advance(&mut self, _now: Timestamp, _waiting: bool) {}
 
@@ -120,7 +129,7 @@ pub(super) trait Control: fmt::Debug + Send {
     fn given_back(&mut self, _now: Timestamp) {}
 
     /// Puts new limits and settings into force. What was learned is kept where it is within them.
-    fn reconfigure(&mut self, limits: Limits, settings: &ThrottleSettings);
+    fn reconfigure(&mut self, limits: Limits, settings: &Arc<ThrottleSettings>);
 
     /// Goes on from a rate that another law came to.
     fn adopt(&mut self, rate: f64, now: Timestamp);
@@ -140,28 +149,29 @@ pub(super) trait Control: fmt::Debug + Send {
 #[derive(Debug)]
 pub(super) enum Law {
     Aimd(Aimd),
-    DeliveryRate(DeliveryRate),
+    /// Boxed, as it is five times as large, and there is a law for each of very many scopes.
+    DeliveryRate(Box<DeliveryRate>),
 }
 
 impl Law {
-    pub(super) fn new(limits: Limits, settings: &ThrottleSettings, now: Timestamp) -> Self {
+    pub(super) fn new(limits: Limits, settings: &Arc<ThrottleSettings>, now: Timestamp) -> Self {
         match settings.law {
             LawName::Aimd => Law::Aimd(Aimd::new(limits, settings)),
-            LawName::DeliveryRate => Law::DeliveryRate(DeliveryRate::new(limits, now)),
+            LawName::DeliveryRate => Law::DeliveryRate(Box::new(DeliveryRate::new(limits, now))),
         }
     }
 
     pub(super) fn get(&self) -> &dyn Control {
         match self {
             Law::Aimd(law) => law,
-            Law::DeliveryRate(law) => law,
+            Law::DeliveryRate(law) => &**law,
         }
     }
 
     pub(super) fn get_mut(&mut self) -> &mut dyn Control {
         match self {
             Law::Aimd(law) => law,
-            Law::DeliveryRate(law) => law,
+            Law::DeliveryRate(law) => &mut **law,
         }
     }
 
@@ -173,7 +183,7 @@ impl Law {
     }
 
     /// Another law starts at the rate that this one came to.
-    pub(super) fn reconfigure(&mut self, limits: Limits, settings: &ThrottleSettings, now: Timestamp) {
+    pub(super) fn reconfigure(&mut self, limits: Limits, settings: &Arc<ThrottleSettings>, now: Timestamp) {
         if settings.law == self.name() {
             self.get_mut().reconfigure(limits, settings);
             return;

@@ -10,6 +10,7 @@ mod epoch;
 mod figures;
 mod learn;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
@@ -267,6 +268,10 @@ impl DeliveryRate {
 }
 
 impl Control for DeliveryRate {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
     fn rate(&self) -> f64 {
         self.rate
     }
@@ -371,6 +376,12 @@ impl Control for DeliveryRate {
         effect
     }
 
+    /// Before anything was throttled an answer pays into the savings, and lets the rate grow on. With those full, and a
+    /// rate that does not grow, it adds to nothing but the smoothed latency, which the next ones tell as well.
+    fn heeds_answers(&self) -> bool {
+        self.cut.is_some() || self.failing || self.saved < MOST_SAVED || self.rate != self.answered_rate
+    }
+
     fn advance(&mut self, now: Timestamp, waiting: bool) {
         // Callers that wait ask at least once a second.
         let elapsed = seconds(now.since(self.at)).min(1.0);
@@ -410,7 +421,7 @@ impl Control for DeliveryRate {
         }
     }
 
-    fn reconfigure(&mut self, limits: Limits, _settings: &ThrottleSettings) {
+    fn reconfigure(&mut self, limits: Limits, _settings: &Arc<ThrottleSettings>) {
         if limits == self.limits {
             return;
         }

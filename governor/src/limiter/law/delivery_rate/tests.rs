@@ -254,7 +254,7 @@ fn a_configured_ceiling_is_where_it_starts_and_never_exceeded() {
         wait(&mut law, f64::from(second), f64::from(second) + 1.0);
     }
     assert_eq!((law.rate(), law.ceiling()), (8.0, 8.0));
-    law.reconfigure(Limits::new(3.0, 4.0, 0.05).unwrap(), &ThrottleSettings::default());
+    law.reconfigure(Limits::new(3.0, 4.0, 0.05).unwrap(), &Arc::new(ThrottleSettings::default()));
     assert_eq!(law.rate(), 3.0);
 }
 
@@ -262,9 +262,9 @@ fn a_configured_ceiling_is_where_it_starts_and_never_exceeded() {
 fn a_new_ceiling_keeps_what_was_learned_below_it() {
     let mut law = measured();
     let rate = law.rate();
-    law.reconfigure(Limits::new(50.0, 50.0, 0.05).unwrap(), &ThrottleSettings::default());
+    law.reconfigure(Limits::new(50.0, 50.0, 0.05).unwrap(), &Arc::new(ThrottleSettings::default()));
     assert_eq!(law.rate(), rate);
-    law.reconfigure(Limits::new(2.0, 2.0, 0.05).unwrap(), &ThrottleSettings::default());
+    law.reconfigure(Limits::new(2.0, 2.0, 0.05).unwrap(), &Arc::new(ThrottleSettings::default()));
     assert_eq!((law.rate(), law.measured()), (2.0, Some(2.0)));
 }
 
@@ -332,7 +332,7 @@ proptest! {
                 Event::GivenBack => law.given_back(now),
                 Event::Reconfigure(rps) => {
                     limits = of(Some(rps));
-                    law.reconfigure(limits, &ThrottleSettings::default());
+                    law.reconfigure(limits, &Arc::new(ThrottleSettings::default()));
                 }
             }
             let most = limits.ceiling().unwrap_or(f64::INFINITY);
