@@ -20,6 +20,9 @@ struct Options {
     /// How many seeds each is run with; a row is the mean over them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
+    /// The first of them; what was tuned on some seeds is judged on others
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=u64::MAX - 10_000))]
+    first_seed: u64,
     /// A row is the worst of each measure instead of the mean
     #[arg(long)]
     worst: bool,
@@ -60,8 +63,9 @@ fn run(options: &Options) -> Result<String, String> {
         std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     let merge = if options.worst { Merge::Worst } else { Merge::Mean };
-    let rows: Vec<Row> = trials(&scenarios, &laws, options.seeds, merge, |scenario, law, seed, trace| {
-        let Some(directory) = options.draw.as_ref().filter(|_| seed == 1) else { return Ok(()) };
+    let seeds = options.first_seed..options.first_seed + options.seeds;
+    let rows: Vec<Row> = trials(&scenarios, &laws, seeds, merge, |scenario, law, seed, trace| {
+        let Some(directory) = options.draw.as_ref().filter(|_| seed == options.first_seed) else { return Ok(()) };
         let path = directory.join(draw::file_name(scenario, law));
         draw::draw(&path, scenario, law, trace).map_err(|error| format!("{}: {error}", path.display()))
     })?;

@@ -1,6 +1,7 @@
 //! Many runs, on as many threads as there are processors. Each run is on one of them, so the number changes nothing.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::law::Law;
@@ -9,7 +10,7 @@ use crate::report::Row;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 
-/// Runs each law in each scenario with seeds from 1 to `seeds` and hands every trace to `watch`, from several threads.
+/// Runs each law in each scenario with each of these seeds and hands every trace to `watch`, from several threads.
 /// The rows come scenario by scenario.
 ///
 /// # Errors
@@ -18,7 +19,7 @@ use crate::trace::Trace;
 pub fn trials(
     scenarios: &[&Scenario],
     laws: &[&Law],
-    seeds: u64,
+    seeds: Range<u64>,
     merge: Merge,
     watch: impl Fn(&Scenario, &Law, u64, &Trace) -> Result<(), String> + Sync,
 ) -> Result<Vec<Row>, String> {
@@ -27,13 +28,13 @@ pub fn trials(
     let next = AtomicUsize::new(0);
     let one = |scenario: &Scenario, law: &Law| {
         let mut runs = Vec::new();
-        for seed in 1..=seeds {
+        for seed in seeds.clone() {
             let trace =
                 scenario.run(law, seed).map_err(|error| format!("{} in {}: {error}", law.name, scenario.name))?;
             watch(scenario, law, seed, &trace)?;
             runs.push(Measured::of(scenario, &trace));
         }
-        Ok(Measured::merged(&runs, merge).map(|measured| Row::new(scenario, law, seeds, measured)))
+        Ok(Measured::merged(&runs, merge).map(|measured| Row::new(scenario, law, seeds.end - seeds.start, measured)))
     };
     let work = || {
         let mut done = Vec::new();

@@ -41,6 +41,19 @@ fn json_is_one_array_of_rows() {
 }
 
 #[test]
+fn the_first_seed_says_which_runs_are_made() {
+    let worst = |first: &str, seeds: &str| {
+        let options = ["--json", "--worst", "--scenario", "4/0.3", "--law", "cubic"];
+        let output = control(&[&options[..], &["--first-seed", first, "--seeds", seeds]].concat());
+        let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        rows[0]["waste"].as_f64().unwrap()
+    };
+    let (third, fourth) = (worst("3", "1"), worst("4", "1"));
+    assert_ne!(third, fourth, "another seed, another run");
+    assert_eq!(worst("3", "2"), third.max(fourth));
+}
+
+#[test]
 fn the_table_has_a_line_for_each_law() {
     let output = control(&["--scenario", "4/0.3"]);
     let table = text(&output.stdout);

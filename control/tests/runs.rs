@@ -30,7 +30,7 @@ fn the_number_of_threads_changes_nothing() {
     let short = short();
     let scenarios = [&short];
     let laws: Vec<&Law> = LAWS.iter().collect();
-    let rows = trials(&scenarios, &laws, 2, Merge::Mean, |_, _, _, _| Ok(())).unwrap();
+    let rows = trials(&scenarios, &laws, 1..3, Merge::Mean, |_, _, _, _| Ok(())).unwrap();
     assert_eq!(rows.iter().map(|row| row.law).collect::<Vec<_>>(), laws.iter().map(|law| law.name).collect::<Vec<_>>());
     for (row, law) in rows.iter().zip(laws) {
         let alone: Vec<Measured> = [1, 2].map(|seed| Measured::of(&short, &short.run(law, seed).unwrap())).to_vec();
@@ -41,7 +41,8 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn what_a_watcher_says_went_wrong_is_returned() {
     let short = short();
-    let result = trials(&[&short], &[&LAWS[0]], 1, Merge::Mean, |_, law, seed, _| Err(format!("{} {seed}", law.name)));
+    let result =
+        trials(&[&short], &[&LAWS[0]], 1..2, Merge::Mean, |_, law, seed, _| Err(format!("{} {seed}", law.name)));
     assert_eq!(result, Err(format!("{} 1", LAWS[0].name)));
 }
 

@@ -375,7 +375,7 @@ fn of_those_who_wait_for_a_closed_server_one_goes_at_a_time() {
             !taken
         });
     }
-    assert_eq!(sent, [2.2, 4.2, 5.6]);
+    assert_eq!(sent, [2.2, 4.2, 34.2]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! | law | what a throttle does | what time does | file |
 //! |---|---|---|---|
 //! | `aimd` | halves the rate, at most once a second | a twentieth of the ceiling every five quiet seconds | `aimd.rs` |
-//! | `delivery_rate` | sets the rate to what was delivered since the last one | holds, then probes for more | `delivery_rate.rs` |
+//! | `delivery_rate` | sets the rate to what was delivered since the last one | holds, then probes for more | `delivery_rate/` |
 
 mod aimd;
 mod delivery_rate;

@@ -17,8 +17,6 @@ pub(super) struct Epoch {
     unused: f64,
     /// Of what was delivered, what failed in another way.
     pub(super) failed: f64,
-    /// It includes a closure.
-    pub(super) was_closed: bool,
     /// Throttles that were charged to it.
     pub(super) charged: f64,
 }
@@ -49,7 +47,6 @@ impl Epoch {
             busy_delivered: 0.0,
             unused: 0.0,
             failed: 0.0,
-            was_closed: false,
             charged: 0.0,
         }
     }

@@ -19,9 +19,6 @@ pub(super) const RISE_SECONDS: f64 = 2.0;
 /// How fast the rate rises while it probes, in calls per second, per second.
 pub(super) const PROBE_STEP: f64 = 0.8;
 
-/// The part of that which follows the rate, per second.
-pub(super) const PROBE_SHARE: f64 = 0.01;
-
 /// The answer time up to which a probe rises at full speed: with a longer one, more is sent before the throttle is seen.
 pub(super) const PROBE_LATENCY: f64 = 0.1;
 
@@ -37,14 +34,8 @@ pub(super) const RIVAL_SHARE: f64 = 0.15;
 /// The throttles that each answer pays for: the share of calls that may be wasted in the long run.
 pub(super) const PAID_PER_ANSWER: f64 = 0.008;
 
-/// The same that each answer pays in addition with rivals.
-pub(super) const PAID_WITH_RIVALS: f64 = 0.02;
-
 /// Saved up, in throttles: what lets a changed rate be found again sooner.
 pub(super) const MOST_SAVED: f64 = 20.0;
-
-/// Saved at the start.
-pub(super) const FIRST_SAVED: f64 = 0.0;
 
 /// Owed at most, in throttles: a storm is paid for at the next probes, not for ever.
 pub(super) const MOST_OWED: f64 = 4.0;
@@ -53,64 +44,38 @@ pub(super) const MOST_OWED: f64 = 4.0;
 pub(super) const MOST_CHARGED: f64 = 3.0;
 
 /// A hold lasts this many seconds and this many answers at least,
-pub(super) const HOLD_SECONDS: f64 = 9.0;
-/// or this many seconds where the rate has changed of late, as it may again: that many, or a share of the time since,
-pub(super) const HOLD_CHANGED: f64 = 5.5;
-pub(super) const HOLD_SHARE: f64 = 0.025;
-pub(super) const HOLD_ANSWERS: f64 = 12.0;
+pub(super) const HOLD_SECONDS: f64 = 8.0;
+pub(super) const HOLD_ANSWERS: f64 = 10.0;
 /// and this many seconds at most, however much is owed.
-pub(super) const HOLD_AT_MOST: f64 = 28.0;
-
-/// With rivals a hold is as long for everyone, or the smallest would probe the least.
-pub(super) const HOLD_WITH_RIVALS: f64 = 9.0;
+pub(super) const HOLD_AT_MOST: f64 = 30.0;
 
 /// A rate that was measured by this many calls is settled: what contradicts it means something.
 pub(super) const SETTLED_CALLS: f64 = 20.0;
 
 /// A throttle came early when less than this share of what was due had been delivered, and a call less.
-pub(super) const EARLY: f64 = 0.999;
+pub(super) const EARLY: f64 = 0.995;
 
 /// Rivals, above this.
-pub(super) const RIVALS: f64 = 0.4;
+pub(super) const RIVALS: f64 = 0.5;
 
 /// Throttles of one second are one congestion event,
 pub(super) const EVENT_SECONDS: f64 = 1.0;
-/// unless this many of requests sent after the cut show that it was not enough.
+/// unless this many of requests sent after the cut show that it was not enough,
 pub(super) const STILL_THROTTLED: f64 = 3.0;
-/// or this many while none was served.
-pub(super) const CLOSED_THROTTLED: f64 = 2.0;
-/// In the former case no more than this share of them is served.
+/// as no more than this share of them is served,
 pub(super) const STILL_SERVED: f64 = 0.6;
+/// or so many of them and none is served: the server is closed.
+pub(super) const CLOSED_THROTTLED: f64 = 2.0;
 
 /// A measurement that agrees with those before is averaged with them, over this many seconds.
 pub(super) const MEMORY_SECONDS: f64 = 120.0;
 
-/// How long it is waited for a closed server, each time anew. Then it is asked no more than once in the default cooldown
-/// of a breaker, and in the end less often than any penalty lasts that is known of.
-pub(super) const PROBE_AFTER: [Duration; 6] = [
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-    Duration::from_millis(1_400),
-    Duration::from_secs(30),
-    Duration::from_secs(31),
-    Duration::from_secs(64),
-];
-
-/// Closed and open again so many times it is taken for a server that counts by the minute, and asked at 1, 2, 4 .. seconds.
-pub(super) const BY_TURNS: u32 = 2;
-
-/// How fast the rate rises at a server that was closed before, as a share of it, per second: one that counts by the minute
-/// puts up no resistance until its minute's worth is spent.
-pub(super) const WINDOW_STEP: f64 = 0.004;
-
-/// What is held of the mean rate of such a server: a little too much, or a minute's worth is not spent.
-pub(super) const WINDOW_SHARE: f64 = 1.12;
-
-/// A server that is believed to have earned so many calls while closed was closed, not slow.
-pub(super) const CLOSED_CALLS: f64 = 4.0;
+/// How long it is waited for a closed server, each time anew: a moment, in case it was one, and then the default cooldown
+/// of a breaker.
+pub(super) const PROBE_AFTER: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(30)];
 
 /// What of its rate a server gets that was closed before it was measured.
-pub(super) const REOPEN_SHARE: f64 = 0.125;
+pub(super) const REOPEN_SHARE: f64 = 0.25;
 
 /// What was delivered in a spell of calls measures the rate if the spell takes this share of the time.
 pub(super) const WHOLE: f64 = 0.9;
@@ -120,9 +85,6 @@ pub(super) const PAUSE_OF_CALLERS: Duration = Duration::from_millis(500);
 
 /// A raise is told once it is this large.
 pub(super) const TOLD: f64 = 1.1;
-
-/// A rate below this share of another is not the same.
-pub(super) const CHANGED: f64 = 0.7;
 
 /// The least time anything is divided by.
 pub(super) const INSTANT: f64 = 1e-3;

@@ -1,7 +1,7 @@
 //! What the deliveries say about the server: its rate, whether it has changed, and whether others take from it.
 
 use super::epoch::Spans;
-use super::figures::{CHANGED, EARLY, MEMORY_SECONDS};
+use super::figures::{EARLY, MEMORY_SECONDS};
 use super::{DeliveryRate, Known, seconds};
 use crate::clock::Timestamp;
 
@@ -17,16 +17,9 @@ impl DeliveryRate {
             Known::Rate(rate) => (rate, true),
             _ => (self.rate, false),
         };
-        if is_known && self.closes_by_turns() {
-            return self.average(delivered, all);
-        }
         let agrees = (lowest..=highest).contains(&old);
         let rose = old < lowest;
-        // Up and down in turn is one rate seen at odd times: a quota per minute, or others that come and go.
-        let averages = is_known && spans.is_whole() && (agrees || rose != self.last_rose);
-        if !agrees {
-            self.last_rose = rose;
-        }
+        let averages = is_known && spans.is_whole() && agrees;
         if !averages {
             self.agreed = (delivered, all);
             return match agrees {
@@ -35,11 +28,10 @@ impl DeliveryRate {
                 false => self.epoch.upper(spans, 0.5),
             };
         }
-        let average = self.average(delivered, all);
-        if agrees { average.clamp(lowest, highest) } else { average }
+        self.average(delivered, all).clamp(lowest, highest)
     }
 
-    /// The mean rate of measurements that are of one kind, of late.
+    /// The mean rate of measurements that agree, of late.
     fn average(&mut self, delivered: f64, time: f64) -> f64 {
         let (calls, time) = (self.agreed.0 + delivered, self.agreed.1 + time);
         let shrink = (MEMORY_SECONDS / time).min(1.0);
@@ -57,27 +49,13 @@ impl DeliveryRate {
     /// Whether more was delivered than the known rate explains: then it has risen.
     pub(super) fn watch_rise(&mut self, now: Timestamp) {
         let Known::Rate(rate) = self.known else { return };
-        if self.rate <= rate || self.closes_by_turns() {
+        if self.rate <= rate {
             return;
         }
         let explained = rate * (seconds(now.since(self.epoch.since)) - self.latency);
-        let margin = (2.0 + rate * self.latency).max(0.1 * rate) * (1.0 + 20.0 * self.rivals) * self.doubt;
+        let margin = (2.0 + rate * self.latency) * (1.0 + 20.0 * self.rivals);
         if self.epoch.delivered - self.epoch.failed > explained.max(0.0) + margin {
-            self.rose = true;
-            self.doubt = (self.doubt * 2.0).min(64.0);
             self.known = Known::Nothing;
-        }
-    }
-
-    /// Measured: is it another rate than before, where that was `settled`?
-    pub(super) fn watch_change(&mut self, now: Timestamp, measured: f64, settled: bool) {
-        let Some(before) = self.last_measured.replace(measured) else { return };
-        let rose = measured * CHANGED > before;
-        if settled && (rose || measured < before * CHANGED) {
-            self.changed_at = Some(now);
-        }
-        if rose && std::mem::take(&mut self.rose) {
-            self.doubt = (self.doubt / 4.0).max(1.0);
         }
     }
 }

@@ -6,9 +6,11 @@
 //! says why each figure is what it is.
 
 mod closed;
+mod cut;
 mod epoch;
 mod figures;
 mod learn;
+mod pace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,8 @@ use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use closed::Closed;
-use epoch::{Epoch, Spans};
+use cut::Cut;
+use epoch::Epoch;
 use figures::*;
 
 /// What is known of the server's rate.
@@ -29,22 +32,6 @@ enum Known {
     Exceeded(f64),
     /// It was measured, in calls per second.
     Rate(f64),
-}
-
-/// The last cut, and what came of requests sent after it.
-#[derive(Debug, Clone, Copy)]
-struct Cut {
-    at: Timestamp,
-    delivered: f64,
-    throttled: f64,
-    /// It was halved again for want of any delivery.
-    halved_again: bool,
-}
-
-impl Cut {
-    fn new(now: Timestamp) -> Self {
-        Cut { at: now, delivered: 0.0, throttled: 0.0, halved_again: false }
-    }
 }
 
 /// See the module.
@@ -61,23 +48,8 @@ pub(in crate::limiter) struct DeliveryRate {
     closed: Option<Closed>,
     /// Calls and seconds of measurements that agree.
     agreed: (f64, f64),
-    /// Before it was measured, calls came in spells, or the server closed.
-    was_split: bool,
-    /// It was closed since the last measurement that went on without a break.
-    closes: bool,
-    /// How often it was closed and opened again.
-    closures: u32,
     /// The last answer was a failure: nothing can be learned.
     failing: bool,
-    /// Whether the last measurement that did not agree was higher.
-    last_rose: bool,
-    /// When the rate last became another.
-    changed_at: Option<Timestamp>,
-    last_measured: Option<f64>,
-    /// It was seen to rise, which has not been measured yet.
-    rose: bool,
-    /// How often rises were none, as a factor on the evidence that one takes.
-    doubt: f64,
     /// From 0 to 1: how often others emptied the server's bucket.
     rivals: f64,
     /// In throttles; negative when owed.
@@ -103,17 +75,9 @@ impl DeliveryRate {
             cut: None,
             closed: None,
             agreed: (0.0, 0.0),
-            was_split: false,
-            closes: false,
-            closures: 0,
             failing: false,
-            last_rose: false,
-            changed_at: None,
-            last_measured: None,
-            rose: false,
-            doubt: 1.0,
             rivals: 0.0,
-            saved: FIRST_SAVED,
+            saved: 0.0,
             latency: 0.0,
             answered_rate: rate,
             at: now,
@@ -128,142 +92,12 @@ impl DeliveryRate {
         rate.clamp(self.limits.floor_rps(), self.most())
     }
 
-    /// So many of the requests that follow a cut meet those that were under way, and say nothing of the new rate.
-    fn crowd(&self) -> f64 {
-        self.rate * self.latency / 2.0
-    }
-
     /// From now on at this rate, if it is within the limits.
     fn go_at(&mut self, rate: f64) {
         self.rate = self.within(rate);
         self.told = self.rate;
         self.answered_rate = self.rate;
         self.fastest = self.fastest.max(self.rate);
-    }
-
-    fn has_rivals(&self) -> bool {
-        self.rivals > RIVALS
-    }
-
-    /// Whether it is taken for a server that counts by the minute.
-    fn closes_by_turns(&self) -> bool {
-        self.closes && self.closures >= BY_TURNS
-    }
-
-    /// Whether the last cut is too fresh, or not paid for yet.
-    fn is_holding(&self, now: Timestamp) -> bool {
-        let Some(cut) = self.cut else { return false };
-        let age = seconds(now.since(cut.at));
-        if self.has_rivals() {
-            return age < HOLD_WITH_RIVALS;
-        }
-        let least = self.changed_at.map_or(HOLD_SECONDS, |changed_at| {
-            (HOLD_SHARE * seconds(now.since(changed_at))).clamp(HOLD_CHANGED, HOLD_SECONDS)
-        });
-        age < least || self.epoch.delivered < HOLD_ANSWERS || (self.saved < 0.0 && age < HOLD_AT_MOST)
-    }
-
-    /// How fast the rate rises, in calls per second, per second.
-    fn growth(&self) -> f64 {
-        match self.known {
-            Known::Rate(_) if self.closes_by_turns() => WINDOW_STEP * self.rate,
-            Known::Nothing if self.cut.is_some() => self.rate / RISE_SECONDS,
-            Known::Nothing => self.rate / SEARCH_SECONDS,
-            Known::Exceeded(at) if self.rate < at => self.rate / SEARCH_SECONDS,
-            Known::Exceeded(_) | Known::Rate(_) => {
-                let step = PROBE_STEP * (PROBE_LATENCY / self.latency.max(INSTANT)).min(1.0);
-                step + PROBE_SHARE * self.rate
-            }
-        }
-    }
-
-    fn spans(&self, now: Timestamp) -> Spans {
-        self.epoch.spans(now, self.latency)
-    }
-
-    /// It was exceeded again before anything exact is known. The second time in a row it is a server that closes at
-    /// times, or callers that come at times, and the mean counts.
-    fn guess(&mut self, now: Timestamp, spans: Spans) -> Option<(f64, f64)> {
-        let mean = self.within(self.epoch.lower(spans, 0.0));
-        if std::mem::replace(&mut self.was_split, true) {
-            self.agreed = (self.epoch.delivered, spans.all);
-            return self.cut(now, mean * WINDOW_SHARE, Known::Rate(mean));
-        }
-        let rate = (self.rate / 2.0).max(mean).min(self.rate);
-        self.cut(now, rate, Known::Exceeded(rate))
-    }
-
-    /// A server that fails is not probed.
-    fn end_probe(&mut self) {
-        if let Known::Rate(rate) = self.known {
-            self.go_at(self.rate.min(rate * HOLD_AT));
-        }
-    }
-
-    /// Goes on at this rate, from an empty bucket.
-    fn cut(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
-        self.epoch = Epoch::new(now);
-        self.cut_within_epoch(now, rate, known)
-    }
-
-    /// Goes on at this rate; what has been delivered still counts.
-    fn cut_within_epoch(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
-        let before = self.rate;
-        self.go_at(rate);
-        self.known = known;
-        self.cut = Some(Cut::new(now));
-        Some((before, self.rate))
-    }
-
-    /// Nothing sent since the last cut was delivered.
-    fn barren(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
-        let fresh = seconds(now.since(cut.at)) < EVENT_SECONDS;
-        let few = cut.throttled < CLOSED_THROTTLED.max(self.crowd());
-        if few && fresh {
-            return None;
-        }
-        if few && !cut.halved_again && !matches!(self.known, Known::Rate(_)) {
-            let halved = self.cut_within_epoch(now, self.rate / 2.0, self.known);
-            self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
-            return halved;
-        }
-        let closed = Closed { since: cut.at, noticed: now, probe_at: now, probes: 0, by_turns: self.closes_by_turns() };
-        self.closed = Some(Closed { probe_at: now + closed.pause(), ..closed });
-        Some((self.rate, self.rate))
-    }
-
-    /// It serves again.
-    fn reopen(&mut self, now: Timestamp, closed: Closed) {
-        if self.rate * seconds(now.since(closed.since)) < CLOSED_CALLS {
-            return;
-        }
-        self.epoch.begin_spell(now);
-        self.epoch.was_closed = true;
-        // One probe that was served at once proves little.
-        if closed.probes < 2 {
-            return;
-        }
-        self.closes = true;
-        self.closures = self.closures.saturating_add(1);
-        if let Known::Exceeded(_) = self.known {
-            // Or it was slow, far slower than anything that is known of it.
-            self.go_at(self.rate * REOPEN_SHARE);
-        }
-    }
-
-    /// Throttled all the same soon after a cut.
-    fn cut_again(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
-        // Half a call more: so few say little.
-        let served = (cut.delivered + 0.5) / (cut.delivered + cut.throttled + 0.5);
-        if cut.throttled < STILL_THROTTLED.max(self.crowd()) || served >= STILL_SERVED {
-            return None;
-        }
-        let rate = (self.rate * served).max(self.epoch.lower(self.spans(now), 0.0));
-        let known = match self.known {
-            Known::Rate(known) if known <= rate => self.known,
-            _ => Known::Exceeded(self.rate),
-        };
-        self.cut_within_epoch(now, rate.min(self.rate), known)
     }
 }
 
@@ -321,11 +155,6 @@ impl Control for DeliveryRate {
             return self.cut_again(now, cut);
         }
         let spans = self.spans(now);
-        if matches!(self.known, Known::Exceeded(_)) && !spans.is_whole() {
-            return self.guess(now, spans);
-        }
-        self.was_split = false;
-        self.closes &= self.epoch.was_closed;
         let settled = self.agreed.0 >= SETTLED_CALLS;
         let measured = self.measure(spans);
         if self.known == Known::Nothing {
@@ -334,19 +163,17 @@ impl Control for DeliveryRate {
             return self.cut(now, rate, Known::Exceeded(self.rate));
         }
         let measured = self.within(measured);
-        self.watch_change(now, measured, settled);
         if settled && spans.is_whole() {
             self.watch_rivals(spans);
         }
-        // A server that counts by the minute saves nothing up for later.
-        let share = if self.closes_by_turns() { WINDOW_SHARE } else { HOLD_AT - RIVAL_SHARE * self.rivals };
+        let share = HOLD_AT - RIVAL_SHARE * self.rivals;
         self.cut(now, measured * share, Known::Rate(measured))
     }
 
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
         let Answer { sent_at, cost, kind } = answer;
         self.failing = kind == AnswerKind::Failed;
-        self.saved = (self.saved + PAID_PER_ANSWER + PAID_WITH_RIVALS * self.rivals).min(MOST_SAVED);
+        self.saved = (self.saved + PAID_PER_ANSWER).min(MOST_SAVED);
         if kind == AnswerKind::Served {
             let took = seconds(now.since(sent_at));
             self.latency = if self.latency == 0.0 { took } else { self.latency + (took - self.latency) * 0.1 };

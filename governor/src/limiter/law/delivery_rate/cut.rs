@@ -1,0 +1,82 @@
+//! Cuts: what a throttle does to the rate, and what those do that follow it.
+
+use super::closed::Closed;
+use super::epoch::Epoch;
+use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
+use super::{DeliveryRate, Known, seconds};
+use crate::clock::Timestamp;
+
+/// The last cut, and what came of requests sent after it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) at: Timestamp,
+    pub(super) delivered: f64,
+    pub(super) throttled: f64,
+    /// It was halved again for want of any delivery.
+    pub(super) halved_again: bool,
+}
+
+impl Cut {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Cut { at: now, delivered: 0.0, throttled: 0.0, halved_again: false }
+    }
+}
+
+impl DeliveryRate {
+    /// Goes on at this rate, from an empty bucket.
+    pub(super) fn cut(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
+        self.epoch = Epoch::new(now);
+        self.cut_within_epoch(now, rate, known)
+    }
+
+    /// Goes on at this rate; what has been delivered still counts.
+    pub(super) fn cut_within_epoch(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
+        let before = self.rate;
+        self.go_at(rate);
+        self.known = known;
+        self.cut = Some(Cut::new(now));
+        Some((before, self.rate))
+    }
+
+    /// Nothing sent since the last cut was delivered.
+    pub(super) fn barren(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
+        let few = cut.throttled < CLOSED_THROTTLED;
+        if few && seconds(now.since(cut.at)) < EVENT_SECONDS {
+            return None;
+        }
+        if few && !cut.halved_again && !matches!(self.known, Known::Rate(_)) {
+            let halved = self.cut_within_epoch(now, self.rate / 2.0, self.known);
+            self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
+            return halved;
+        }
+        let closed = Closed { noticed: now, probe_at: now, probes: 0 };
+        self.closed = Some(Closed { probe_at: now + closed.pause(), ..closed });
+        Some((self.rate, self.rate))
+    }
+
+    /// It serves again.
+    pub(super) fn reopen(&mut self, now: Timestamp, closed: Closed) {
+        self.epoch.begin_spell(now);
+        // One probe that was served at once proves little.
+        if closed.probes >= 2 && matches!(self.known, Known::Exceeded(_)) {
+            // It was never measured, and may be far slower than anything that was tried.
+            self.go_at(self.rate * REOPEN_SHARE);
+            self.known = Known::Exceeded(self.rate);
+        }
+    }
+
+    /// Throttled all the same soon after a cut.
+    pub(super) fn cut_again(&mut self, now: Timestamp, cut: Cut) -> Option<(f64, f64)> {
+        // Half a call more: so few say little.
+        let served = (cut.delivered + 0.5) / (cut.delivered + cut.throttled + 0.5);
+        if cut.throttled < STILL_THROTTLED || served >= STILL_SERVED {
+            return None;
+        }
+        let rate = (self.rate * served).max(self.epoch.lower(self.spans(now), 0.0));
+        let known = match self.known {
+            Known::Rate(known) if known <= rate => self.known,
+            _ => Known::Exceeded(self.rate),
+        };
+        self.cut_within_epoch(now, rate.min(self.rate), known)
+    }
+}
