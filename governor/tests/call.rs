@@ -175,6 +175,21 @@ async fn a_wait_that_cannot_end_before_the_deadline_is_refused_at_once_and_spend
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_providers_deadline_begins_with_the_first_admission_and_a_policys_with_the_policy() {
+    let governor = governor("ratelimit: { github: { deadline: 5, base_delay: 2, max_backoff: 2 } }");
+    let (mut provided, policy) = (governor.call(&scope()), RetryPolicy::builder().deadline(secs(5.0)).build().unwrap());
+    let mut own = governor.call(&scope()).policy(policy);
+    tokio::time::sleep(secs(10.0)).await;
+    assert_eq!(own.admit().await.unwrap_err().kind(), RefusalKind::DeadlineExceeded);
+    for _ in 0..2 {
+        let verdict = admit(&mut provided).await.finish(fails(Class::Transient));
+        assert!(matches!(verdict, Verdict::Retry { .. }), "{verdict:?}");
+    }
+    let verdict = admit(&mut provided).await.finish(fails(Class::Transient));
+    assert_eq!(verdict, Verdict::GiveUp(GiveUp::DeadlineExceeded), "it does not begin anew with each attempt");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_waits_for_a_slot_is_refused_at_its_deadline() {
     let governor = governor(ONE_SLOT);
     let _held = admit(&mut governor.call(&scope())).await;

@@ -9,8 +9,11 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The most that a count (retries, budget, slots, failures) may be.
 pub(crate) const MOST: u32 = 1_000_000;
 
+/// The highest rate that may be set, in calls per second.
+pub(crate) const MOST_RPS: f64 = 1e6;
+
 pub(super) const RATE: Range =
-    Range { least: 0.000_001, most: 1e6, exclusive: false, what: "a number from 0.000001 to 1000000" };
+    Range { least: 0.000_001, most: MOST_RPS, exclusive: false, what: "a number from 0.000001 to 1000000" };
 pub(super) const BURST: Range = Range { least: 1.0, most: 1e6, exclusive: false, what: "a number from 1 to 1000000" };
 pub(super) const FACTOR: Range = Range { least: 0.0, most: 1.0, exclusive: true, what: "a number above 0 and below 1" };
 pub(super) const STEP: Range =

@@ -100,7 +100,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bounds::{MOST, check_duration};
+pub(crate) use bounds::{MOST, MOST_RPS, check_duration};
 pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder};
 pub use error::{ConfigError, ConfigOrigin, ConfigProblem};
 pub use settings::{

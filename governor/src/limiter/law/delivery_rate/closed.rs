@@ -16,6 +16,11 @@ pub(super) struct Closed {
 }
 
 impl Closed {
+    pub(super) fn new(now: Timestamp) -> Self {
+        let [first, ..] = PROBE_AFTER;
+        Closed { noticed: now, probe_at: now + first, probes: 0 }
+    }
+
     /// How long the next probe waits.
     pub(super) fn pause(&self) -> Duration {
         let [.., last] = PROBE_AFTER;

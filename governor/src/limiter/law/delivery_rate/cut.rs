@@ -49,8 +49,7 @@ impl DeliveryRate {
             self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
             return halved;
         }
-        let closed = Closed { noticed: now, probe_at: now, probes: 0 };
-        self.closed = Some(Closed { probe_at: now + closed.pause(), ..closed });
+        self.closed = Some(Closed::new(now));
         Some((self.rate, self.rate))
     }
 

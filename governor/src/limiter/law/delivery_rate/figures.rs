@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-/// Above this no rate makes sense; what a configuration may set at most.
-pub(super) const MOST_RPS: f64 = 1e6;
-
 /// How many seconds' worth of calls may go at once where no burst is configured: before the first throttle,
 pub(super) const FIRST_BURST_SECONDS: f64 = 0.5;
 /// and after it.

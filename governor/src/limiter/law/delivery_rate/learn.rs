@@ -18,17 +18,17 @@ impl DeliveryRate {
             _ => (self.rate, false),
         };
         let agrees = (lowest..=highest).contains(&old);
-        let rose = old < lowest;
-        let averages = is_known && spans.is_whole() && agrees;
-        if !averages {
-            self.agreed = (delivered, all);
-            return match agrees {
-                true => old,
-                false if rose => self.epoch.lower(spans, 0.5),
-                false => self.epoch.upper(spans, 0.5),
-            };
+        if is_known && spans.is_whole() && agrees {
+            return self.average(delivered, all).clamp(lowest, highest);
         }
-        self.average(delivered, all).clamp(lowest, highest)
+        self.agreed = (delivered, all);
+        if agrees {
+            old
+        } else if old < lowest {
+            self.epoch.lower(spans, 0.5)
+        } else {
+            self.epoch.upper(spans, 0.5)
+        }
     }
 
     /// The mean rate of measurements that agree, of late.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::{Answer, AnswerEffect, AnswerKind, Control, Phase};
 use crate::clock::Timestamp;
-use crate::config::{Limits, ThrottleSettings};
+use crate::config::{Limits, MOST_RPS, ThrottleSettings};
 use closed::Closed;
 use cut::Cut;
 use epoch::Epoch;
