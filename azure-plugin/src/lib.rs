@@ -1,0 +1,1 @@
+//! Governs every client of the Azure SDK for Rust.
