@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use azure_core::http::{Method, Url};
+use cloud_governor::Verb;
 use percent_encoding::percent_decode_str;
 
 /// More than any resource is deep.
@@ -78,9 +79,14 @@ impl ArmPath {
         }
     }
 
-    /// Whether a request changes nothing: Resource Graph's queries are sent with POST.
-    pub(crate) fn is_query(&self, method: Method) -> bool {
-        method.is_safe() || (method == Method::Post && self.service == RESOURCE_GRAPH)
+    /// Under which of its limits Resource Manager counts a request. Resource Graph's queries are sent with POST.
+    pub(crate) fn verb(&self, method: Method) -> Verb {
+        match method {
+            Method::Get | Method::Head => Verb::Read,
+            Method::Post if self.service == RESOURCE_GRAPH => Verb::Read,
+            Method::Delete => Verb::Delete,
+            _ => Verb::Write,
+        }
     }
 }
 

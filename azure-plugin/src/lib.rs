@@ -1,10 +1,7 @@
 //! Governs every client of the Azure SDK for Rust.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
 mod arm;
-#[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
 mod hosts;
-#[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
 mod idempotence;
 #[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
 mod operation;

@@ -11,7 +11,8 @@
 //! | the machine's own: metadata and managed identity | `identity:imds` | `imds` | `token`, or the method |
 //! | any other | the host, with a port that is not the scheme's | by the operation's name, or `unknown` | the same |
 //!
-//! There is no region. Calls to identity carry the context of the call that needs the token, so the operation that this
+//! There is no region. Resource Manager alone counts reads, writes and deletes apart, so its scopes alone have a verb. Calls
+//! to identity carry the context of the call that needs the token, so the operation that this
 //! names is not theirs.
 
 use std::borrow::Cow;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use azure_core::http::headers::{HeaderName, Headers};
 use azure_core::http::{Method, Url};
-use cloud_governor::Scope;
+use cloud_governor::{Scope, Verb};
 use percent_encoding::percent_decode_str;
 
 use crate::arm::ArmPath;
@@ -103,8 +104,9 @@ impl Targets {
             Some(operation) => Cow::Borrowed(without_service(operation, &path.service)),
             None => Cow::Owned(path.operation(method)),
         };
-        let scope = Scope::new("azure", account, "", &path.service).with_operation(operation);
-        let idempotent = path.is_query(method) || matches!(method, Method::Put | Method::Delete);
+        let verb = path.verb(method);
+        let scope = Scope::new("azure", account, "", &path.service).with_verb(verb).with_operation(operation);
+        let idempotent = verb == Verb::Read || matches!(method, Method::Put | Method::Delete);
         Target { scope, idempotent, identity: false }
     }
 

@@ -1,4 +1,5 @@
 use azure_core::http::{Method, Url};
+use cloud_governor::Verb;
 use proptest::prelude::*;
 
 use super::{ArmPath, MOST_TYPES};
@@ -101,11 +102,13 @@ fn a_path_without_a_subscription_has_its_namespace_all_the_same() {
 }
 
 #[test]
-fn only_reads_and_resource_graphs_queries_change_nothing() {
+fn the_method_tells_the_verb_except_where_a_query_is_posted() {
+    use Verb::{Delete, Read, Write};
     let methods = [Method::Get, Method::Head, Method::Post, Method::Put, Method::Patch, Method::Delete];
-    let queries = |path: ArmPath| methods.map(|method| path.is_query(method));
-    assert_eq!(queries(path("/subscriptions/s/resourceGroups")), [true, true, false, false, false, false]);
-    assert_eq!(queries(path("/providers/Microsoft.ResourceGraph/resources")), [true, true, true, false, false, false]);
+    let verbs = |path: ArmPath| methods.map(|method| path.verb(method));
+    assert_eq!(verbs(path("/subscriptions/s/resourceGroups")), [Read, Read, Write, Write, Write, Delete]);
+    let queries = path("/providers/Microsoft.ResourceGraph/resources");
+    assert_eq!(verbs(queries), [Read, Read, Read, Write, Write, Delete]);
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 use azure_core::http::headers::Headers;
 use azure_core::http::{Method, Url};
-use cloud_governor::Scope;
+use cloud_governor::{Scope, Verb};
 use proptest::prelude::*;
 
 use super::{Target, Targets};
@@ -105,13 +105,34 @@ fn resource_manager_of_every_cloud_charges_the_subscription() {
         );
         assert_eq!(
             scope(&url, Some("Network.VirtualNetworks.get")),
-            format!("azure/{SUB}/*/network/VirtualNetworks.get")
+            format!("azure/{SUB}/*/network:read/VirtualNetworks.get")
         );
-        assert_eq!(scope(&url, None), format!("azure/{SUB}/*/network/GET virtualNetworks").replace(' ', "%20"));
+        assert_eq!(scope(&url, None), format!("azure/{SUB}/*/network:read/GET%20virtualNetworks"));
         assert_eq!(
             scope(&format!("https://{host}/providers/Microsoft.ResourceGraph/resources"), Some("ResourceGraph.query")),
-            "azure/contoso/*/resourcegraph/query"
+            "azure/contoso/*/resourcegraph:read/query"
         );
+    }
+}
+
+#[test]
+fn only_resource_manager_has_verbs() {
+    let verbs = |url: &str| METHODS.map(|method| of(&targets(vec![]), url, method, None).scope.verb());
+    let (read, write, delete) = (Some(Verb::Read), Some(Verb::Write), Some(Verb::Delete));
+    assert_eq!(
+        verbs("https://management.azure.com/subscriptions/s/resourceGroups/rg"),
+        [read, read, write, write, write, delete]
+    );
+    let others = [
+        "https://acct.blob.core.windows.net/c",
+        "https://v.vault.azure.net/secrets",
+        "https://graph.microsoft.com/v1.0/users",
+        "https://login.microsoftonline.com/t/oauth2/v2.0/token",
+        "http://169.254.169.254/metadata/identity/oauth2/token",
+        "https://api.example.com/subscriptions/s",
+    ];
+    for url in others {
+        assert_eq!(verbs(url), [None; 6], "{url}");
     }
 }
 
@@ -243,7 +264,7 @@ fn the_users_rules_hold_before_everything_else() {
         ("https://acct-secondary.blob.local.azurestack.external/c", "azure/acct/*/storage.blob/GET".to_owned()),
         (
             "https://management.local.azurestack.external/subscriptions/s/locations",
-            "azure/s/*/resources/GET%20locations".to_owned(),
+            "azure/s/*/resources:read/GET%20locations".to_owned(),
         ),
         ("http://127.0.0.1:10000/acct/q", "azure/acct/*/storage.queue/GET".to_owned()),
         ("https://login.microsoftonline.com/t/oauth2/v2.0/token", "azure/m/*/mock/GET".to_owned()),
