@@ -39,8 +39,9 @@ const TOKEN: &str = "token";
 const IDENTITY_HEADER: HeaderName = HeaderName::from_static("x-identity-header");
 /// Where a machine gives tokens to its own programs: App Service, Azure Arc and Service Fabric, Cloud Shell.
 const MACHINE_TOKEN_PATHS: [&str; 3] = ["/msi/token", "/metadata/identity/oauth2/token", "/oauth2/token"];
-/// How every OAuth authority of Azure's make ends its token endpoint, ADFS and registries among them.
-const TOKEN_ENDS: [&str; 2] = ["/oauth2/token", "/oauth2/v2.0/token"];
+/// How every OAuth authority of Azure's make ends its token endpoint, ADFS and registries among them; and how Azure
+/// Pipelines ends where it gives the assertion that a token is asked for with.
+const TOKEN_ENDS: [&str; 3] = ["/oauth2/token", "/oauth2/v2.0/token", "/oidctoken"];
 /// What a token endpoint's path begins with where its host has no tenants.
 const NO_TENANTS: [&str; 2] = ["adfs", "oauth2"];
 
@@ -146,7 +147,7 @@ fn service_target(
 
 /// The operation that the context names is the one that needs the token: it says nothing of this call.
 fn token_target(who: String, service: &'static str, url: &Url, method: Method) -> Target {
-    let is_token = lower_path(url).ends_with("/token");
+    let is_token = ends_in_token(url) || lower_path(url).ends_with("/token");
     let operation = if is_token { TOKEN } else { method.as_str() };
     Target {
         scope: Scope::new("azure", format!("{IDENTITY_ACCOUNT}{who}"), "", service).with_operation(operation),

@@ -172,6 +172,11 @@ fn tokens_are_charged_to_the_tenant_whatever_operation_waits_for_them() {
         let target = of(&targets(rules), url, Method::Post, None);
         assert_eq!(target.scope.to_string(), "azure/identity:adfs.example.com/*/identity/token");
     }
+    let pipeline =
+        "https://dev.azure.com/Contoso/p/_apis/distributedtask/hubs/build/plans/1/jobs/2/oidctoken?api-version=7.1";
+    let pipeline = of(&targets(vec![]), pipeline, Method::Post, Some("KeyVault.getSecret"));
+    assert_eq!(pipeline.scope.to_string(), "azure/identity:contoso/*/identity/token");
+    assert!(pipeline.identity && pipeline.idempotent);
     let registry = of(&targets(vec![]), "https://reg.azurecr.io/oauth2/token", Method::Post, None);
     assert_eq!(registry.scope.to_string(), "azure/identity:reg.azurecr.io/*/identity/token");
 }
@@ -341,7 +346,7 @@ proptest! {
         prop_assert!(scope.operation().is_some());
         prop_assert_eq!(&scope.to_string().parse::<Scope>().unwrap(), scope);
         prop_assert_eq!(target.identity, is_reserved(scope.account()));
-        prop_assert_eq!(target.identity, ["identity", "imds"].contains(&scope.service()));
+        prop_assert!(!target.identity || ["identity", "imds"].contains(&scope.service()));
     }
 
     #[test]
