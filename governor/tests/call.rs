@@ -327,7 +327,9 @@ async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_al
         }
     }
     assert_eq!((probes.len(), governor.summary().totals.calls - calls), (1, 1));
+    assert!(probes[0].is_probe());
     assert_eq!(probes[0].finish(Outcome::Success), Verdict::Done);
+    assert!(probes[0].is_probe() && !admit(&mut governor.call(&scope())).await.is_probe());
     assert!(governor.call(&scope()).admit().await.is_ok());
 }
 

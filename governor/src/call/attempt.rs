@@ -23,13 +23,14 @@ use crate::scope::Scope;
 pub struct Attempt {
     core: Core,
     number: u32,
+    probe: bool,
     /// Then there is nothing to give back when it is dropped.
     finished: AtomicBool,
 }
 
 impl Attempt {
-    pub(super) fn new(core: Core, number: u32) -> Self {
-        Attempt { core, number, finished: AtomicBool::new(false) }
+    pub(super) fn new(core: Core, number: u32, probe: bool) -> Self {
+        Attempt { core, number, probe, finished: AtomicBool::new(false) }
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
@@ -69,6 +70,12 @@ impl Attempt {
     /// Which attempt of its call this is, from 1.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Whether it is a half-open circuit's one probe: until it settles, the scope's other calls are refused. A front end that
+    /// leaves an answer open for long should settle a probe as soon as the service is seen to be there.
+    pub fn is_probe(&self) -> bool {
+        self.probe
     }
 
     /// How long the attempt may take, by its policy.
