@@ -1,13 +1,24 @@
 //! Governs every client of the Azure SDK for Rust.
 
+#![warn(clippy::unwrap_used)]
+
+mod answer;
 mod arm;
+mod body;
+mod call_options;
+mod error;
 mod hosts;
 mod idempotence;
-#[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
+mod install;
+mod journey;
 mod operation;
-#[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
+mod policy;
 mod quotas;
-#[cfg_attr(not(test), expect(dead_code, reason = "the policy is not here yet"))]
 mod target;
+mod token;
+mod wire;
 
+pub use call_options::CallOptions;
+pub use error::refusal;
 pub use hosts::{HostRule, HostRuleError};
+pub use install::{AzureOptions, build_azure_client, governed};

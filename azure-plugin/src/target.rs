@@ -73,6 +73,11 @@ impl Targets {
         Targets { account, rules }
     }
 
+    /// What is charged where a URL names no account.
+    pub(crate) fn account(&self) -> &str {
+        &self.account
+    }
+
     /// The target of a request. Reads the URL and the headers alone, and takes any.
     pub(crate) fn of(&self, url: &Url, method: Method, headers: &Headers, operation: Option<&str>) -> Target {
         let host = host_of(url);

@@ -200,6 +200,28 @@ impl Core {
         Some(self.attempt(number, false))
     }
 
+    /// An attempt that was made without asking, by someone who did not know of this. It takes the token that it used, if
+    /// there is one, and has a part in the circuit if that is closed.
+    pub(super) fn attempted(&self, sent_at: Timestamp) -> Attempt {
+        let leaf = self.leaf();
+        let now = self.now();
+        leaf.touch(now);
+        if self.governed() {
+            leaf.bucket().take_at_once(COST, now);
+        }
+        let pass = leaf.breaker().pass_if_closed();
+        let mut state = self.state();
+        if let Some(unreported) = state.current.take() {
+            drop(state);
+            self.cancelled(unreported);
+            state = self.state();
+        }
+        self.begin(&mut state, now);
+        let number = self.sent(&mut state, sent_at.min(now), None, pass);
+        drop(state);
+        self.attempt(number, false)
+    }
+
     /// The call's first admission begins its deadline and gives it its place.
     fn begin(&self, state: &mut State, now: Timestamp) -> Place {
         if state.place.is_none() {

@@ -111,7 +111,7 @@ impl Core {
         state.current.take_if(|current| current.number == number)
     }
 
-    fn cancelled(&self, mut current: Current) {
+    pub(super) fn cancelled(&self, mut current: Current) {
         current.spend();
         if let Some(pass) = current.pass {
             self.leaf().breaker().release(pass);
