@@ -34,8 +34,11 @@ async fn a_part_cut_short_fails_the_download_it_is_of() {
         _ => part(1024 * (number - 1)),
     });
     let governor = governor(|azure| azure.max_retries(3));
-    let options =
-        BlobClientDownloadOptions { parallel: NonZero::new(1), partition_size: NonZero::new(1024), ..Default::default() };
+    let options = BlobClientDownloadOptions {
+        parallel: NonZero::new(1),
+        partition_size: NonZero::new(1024),
+        ..Default::default()
+    };
     let download = blob_at(&server, &governor).download(Some(options)).await.expect("a head");
     download.body.collect().await.expect_err("cut short");
     assert_eq!((totals(&governor).transient_errors, totals(&governor).gave_up), (1, 1));

@@ -15,7 +15,7 @@ use azure_identity::{ClientSecretCredential, ClientSecretCredentialOptions};
 use azure_security_keyvault_secrets::{SecretClient, SecretClientOptions};
 use azure_storage_blob::{BlobClient, BlobClientOptions, BlobContainerClient, BlobContainerClientOptions};
 use azure_storage_queue::{QueueClient, QueueClientOptions};
-use cloud_governor::{Config, Governor, Inspection, LawName, ProviderBuilder, Scope, Totals};
+use cloud_governor::{Config, FakeClock, Governor, Inspection, LawName, ProviderBuilder, Scope, Totals};
 use cloud_governor_azure::{AzureOptions, CallOptions, governed};
 
 use crate::server::Server;
@@ -26,16 +26,29 @@ pub(crate) const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+pub(crate) const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
 // ===== governors =====
 
 /// A governor with fast retries and plenty of rate, changed by `set`.
 pub(crate) fn governor(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Governor {
+    Governor::builder().config(config(set)).build()
+}
+
+/// The same by a clock that moves when it is told to. Connections do not wait for it.
+pub(crate) fn timed(clock: &FakeClock, set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Governor {
+    Governor::builder().config(config(set)).clock(clock.clone()).build()
+}
+
+fn config(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Config {
     let config = Config::builder().provider("azure", |azure| {
         // What is pinned of rates here is whose they are, for which plain halving is enough.
         let azure = azure.law(LawName::Aimd).max_rps(100_000.0);
-        set(azure.base_delay(millis(1)).max_backoff(millis(2)).deadline(Duration::from_secs(20)))
+        set(azure.base_delay(millis(1)).max_backoff(millis(2)).deadline(seconds(20)))
     });
-    Governor::builder().config(config.build().expect("a sound configuration")).build()
+    config.build().expect("a sound configuration")
 }
 
 pub(crate) fn totals(governor: &Governor) -> Totals {

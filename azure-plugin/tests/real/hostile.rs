@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use azure_core::http::Url;
 use azure_storage_blob::models::BlobClientGetPropertiesOptions;
@@ -12,7 +11,9 @@ use cloud_governor_azure::{CallOptions, refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::common::{blob, blob_at, blobs, code, context, governor, millis, options, queue_at, status, totals};
+use crate::common::{
+    blob, blob_at, blobs, code, context, governor, millis, options, queue_at, seconds, status, totals,
+};
 use crate::server::{Reply, Server};
 
 /// Answers every request with these bytes and closes the connection; counts the requests.
@@ -35,8 +36,7 @@ async fn serve_bytes(answer: Vec<u8>) -> (SocketAddr, Arc<AtomicUsize>) {
 
 #[tokio::test]
 async fn bytes_that_are_no_answer_are_a_failure_of_the_way() {
-    let flood: Vec<u8> =
-        (0..5000).flat_map(|number| format!("x-{number}: y\r\n").into_bytes()).collect();
+    let flood: Vec<u8> = (0..5000).flat_map(|number| format!("x-{number}: y\r\n").into_bytes()).collect();
     for answer in [
         b"SSH-2.0-OpenSSH_9.6\r\n".to_vec(),
         b"HTTP/1.1 999999 What\r\n\r\n".to_vec(),
@@ -61,17 +61,17 @@ async fn a_retry_after_of_years_ends_the_call_and_pauses_no_longer_than_the_cap(
     for (header, value) in [
         ("retry-after", "99999999999999999999"),
         ("retry-after", "1000000000"),
-        ("x-ms-retry-after-ms", "1e300"),
+        ("x-ms-retry-after-ms", "99999999999999999999.5"),
         ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"),
     ] {
         let server = Server::always(Reply::coded(429, "TooManyRequests").header(header, value));
-        let governor = governor(|azure| azure.pause_cap(Duration::from_secs(60)));
+        let governor = governor(|azure| azure.pause_cap(seconds(60)));
         let client = blob_at(&server, &governor);
         let error = client.get_properties(None).await.map(drop).expect_err("throttled");
         assert_eq!((status(&error), code(&error)), (Some(429), Some("TooManyRequests")), "{header}: {value}");
         assert_eq!((server.count(), totals(&governor).gave_up), (1, 1), "{header}: {value}");
         let paused = blobs(&governor).paused_for.expect("a pause");
-        assert!(paused <= Duration::from_secs(60), "{header}: {value}: {paused:?}");
+        assert!(paused <= seconds(60), "{header}: {value}: {paused:?}");
         let policy = RetryPolicy::builder().deadline(millis(50)).build().expect("sound");
         let method_options = context(CallOptions::new().policy(policy));
         let hurried = BlobClientGetPropertiesOptions { method_options, ..Default::default() };
@@ -119,10 +119,10 @@ async fn an_error_of_megabytes_reaches_the_caller_whole() {
 #[tokio::test]
 async fn an_error_whose_body_never_comes_holds_a_call_no_longer_than_its_attempt() {
     let stalled = Reply::new(503, vec![b' '; 100]).header("x-ms-error-code", "ServerBusy").stalled();
-    let server = Server::script([stalled.clone(), stalled, Reply::ok()]);
-    let governor = governor(|azure| azure.attempt_timeout(millis(100)));
+    let server = Server::script([stalled, Reply::ok()]);
+    let governor = governor(|azure| azure.attempt_timeout(millis(700)));
     blob_at(&server, &governor).download(None).await.map(drop).expect("a head");
-    assert_eq!((server.count(), totals(&governor).throttled), (3, 2));
+    assert_eq!((server.count(), totals(&governor).throttled), (2, 1));
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ use cloud_governor::{Priority, RetryPolicy, Scope};
 use cloud_governor_azure::{CallOptions, build_azure_client};
 
 use crate::common::{
-    Ready, blob_at, blobs, context, governor, queue_at, redirected, totals, totals_of, until, vault,
+    Ready, blob, blob_at, blobs, context, governor, millis, options, queue_at, redirected, totals, totals_of, until,
+    vault,
 };
 use crate::server::{Reply, Server};
 
@@ -42,12 +43,12 @@ async fn the_urgent_call_goes_first_though_it_came_last() {
     let governor = governor(|azure| azure.account_concurrency(NonZeroUsize::MIN));
     let unread = blob_at(&server, &governor).download(None).await.expect("a head");
     let mut waiting = Vec::new();
-    for (place, (blob, priority)) in
+    for (place, (name, priority)) in
         [("late", Priority::Low), ("normal", Priority::Normal), ("first", Priority::High)].into_iter().enumerate()
     {
-        let client = crate::common::blob(server.url(&format!("acct/container/{blob}")), crate::common::options(&governor));
-        let options = properties(CallOptions::new().priority(priority));
-        waiting.push(tokio::spawn(async move { client.get_properties(options).await.map(drop) }));
+        let client = blob(server.url(&format!("acct/container/{name}")), options(&governor));
+        let urgency = properties(CallOptions::new().priority(priority));
+        waiting.push(tokio::spawn(async move { client.get_properties(urgency).await.map(drop) }));
         until("in line", || blobs(&governor).waiting_for_slot == place + 1).await;
     }
     drop(unread);
@@ -76,10 +77,8 @@ async fn a_call_is_charged_to_the_scope_it_names() {
     let server = Server::script([Reply::coded(503, "ServerBusy"), Reply::ok()]);
     let governor = governor(|azure| azure);
     let other = Scope::new("azure", "other", "", "backups");
-    let options = BlobClientDownloadOptions {
-        method_options: context(CallOptions::new().scope(other)),
-        ..Default::default()
-    };
+    let options =
+        BlobClientDownloadOptions { method_options: context(CallOptions::new().scope(other)), ..Default::default() };
     blob_at(&server, &governor).download(Some(options)).await.map(drop).expect("a head");
     let (theirs, ours) = (totals_of(&governor, "other", "backups"), totals_of(&governor, "acct", "storage.blob"));
     assert_eq!((theirs.calls, theirs.throttled, ours.calls), (2, 1, 0));
@@ -94,7 +93,8 @@ async fn a_client_built_in_one_call_is_governed_by_the_process_wide_governor() {
         let options = azure_storage_blob::BlobClientOptions { client_options, ..Default::default() };
         azure_storage_blob::BlobClient::new(url, None, Some(options))
     });
-    let options = properties(CallOptions::new().policy(RetryPolicy::builder().max_retries(1).build().expect("sound")));
+    let quick = RetryPolicy::builder().base_delay(millis(1)).max_backoff(millis(2)).build().expect("sound");
+    let options = properties(CallOptions::new().policy(quick));
     client.expect("a client").get_properties(options).await.map(drop).expect("an answer");
     let totals = totals_of(&cloud_governor::get_governor(), "built-in-one-call", "storage.blob");
     assert_eq!((server.count(), totals.calls, totals.retries), (2, 2, 1));

@@ -20,7 +20,8 @@ fn message() -> RequestContent<QueueMessage, XmlFormat> {
 async fn a_message_whose_sending_failed_in_the_server_is_not_sent_twice() {
     let server = Server::script([Reply::coded(500, "InternalError"), Reply::new(201, SENT)]);
     let governor = governor(|azure| azure);
-    let error = queue_at(&server, &governor).send_message(message(), None).await.map(drop).expect_err("unknown outcome");
+    let error =
+        queue_at(&server, &governor).send_message(message(), None).await.map(drop).expect_err("unknown outcome");
     assert_eq!((status(&error), code(&error)), (Some(500), Some("InternalError")));
     assert_eq!((server.count(), totals(&governor).retries), (1, 0));
 }

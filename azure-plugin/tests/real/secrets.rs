@@ -56,8 +56,11 @@ async fn the_body_of_a_first_call_survives_a_throttle_and_the_challenge_after_it
 
 #[tokio::test]
 async fn the_body_of_a_first_call_survives_whatever_comes_before_and_after_the_challenge() {
-    for failure in [Reply::new(500, ""), Reply::new(503, ""), Reply::Reset, Reply::new(429, "").header("retry-after", "0")] {
-        let server = Server::script([failure.clone(), failure.clone(), challenge(), failure.clone(), failure, secret()]);
+    for failure in
+        [Reply::new(500, ""), Reply::new(503, ""), Reply::Reset, Reply::new(429, "").header("retry-after", "0")]
+    {
+        let server =
+            Server::script([failure.clone(), failure.clone(), challenge(), failure.clone(), failure, secret()]);
         let governor = governor(|azure| azure);
         set(&client(&server, &governor)).await.expect("set");
         let expected = [(0, false), (0, false), (0, false), (BODY, true), (BODY, true), (BODY, true)];

@@ -16,7 +16,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::header::{HOST, HeaderMap};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -107,7 +107,6 @@ impl Reply {
 /// One request as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) method: Method,
     pub(crate) host: String,
     pub(crate) path: String,
     pub(crate) query: String,
@@ -246,7 +245,6 @@ async fn answer(request: Request<Incoming>, state: Arc<State>, reset: Arc<Atomic
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let asked = Asked {
-        method: head.method,
         host: head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),

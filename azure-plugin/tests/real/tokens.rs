@@ -2,17 +2,17 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use azure_core::credentials::TokenCredential;
 use azure_core::error::ErrorKind;
 use azure_core::http::{ClientOptions, FixedRetryOptions, RetryOptions};
 use azure_identity::{ManagedIdentityCredential, ManagedIdentityCredentialOptions};
 use azure_storage_blob::BlobClient;
-use cloud_governor::{BreakerState, Governor};
+use cloud_governor::{BreakerState, FakeClock, Governor, Scope};
 
 use crate::common::{
-    TENANT, authorized_blob, blobs, client_secret, governor, inspect, plain, redirected, totals, totals_of,
+    TENANT, authorized_blob, blobs, client_secret, governor, inspect, millis, plain, redirected, seconds, timed,
+    totals, totals_of, until,
 };
 use crate::server::{Reply, Server};
 
@@ -66,18 +66,24 @@ async fn an_outage_of_identity_is_its_own_and_the_call_goes_well() {
 #[tokio::test]
 async fn a_retry_after_of_the_token_endpoint_is_waited_out() {
     for is_governed in [true, false] {
-        let server = Server::with_tokens([failed(429).header("retry-after", "1"), Reply::token()], [Reply::ok()]);
-        let governor = governor(|azure| azure);
+        let server = Server::with_tokens([failed(429).header("retry-after", "7"), Reply::token()], [Reply::ok()]);
+        let clock = FakeClock::new();
+        let governor = timed(&clock, |azure| azure);
         let client = client(&server, &governor, is_governed);
-        let call = client.get_properties(None);
-        tokio::pin!(call);
-        let early = tokio::time::timeout(Duration::from_millis(500), &mut call).await;
-        early.map(drop).expect_err("asked to wait");
+        let call = tokio::spawn(async move { client.get_properties(None).await.map(drop) });
+        let identity = Scope::new("azure", identity_account(is_governed), "", "identity");
+        let paused = || governor.inspect(&identity).and_then(|leaf| leaf.paused_for);
+        until("identity is paused", || paused().is_some()).await;
+        assert_eq!((paused(), blobs(&governor).paused_for), (Some(seconds(7)), None));
+        clock.advance(seconds(6));
+        tokio::time::sleep(millis(20)).await;
         assert_eq!(server.counts(), (1, 0));
-        let paused = inspect(&governor, &identity_account(is_governed), "identity").paused_for;
-        assert!(paused.is_some_and(|left| left <= Duration::from_secs(1)), "{paused:?}");
-        assert_eq!(blobs(&governor).paused_for, None);
-        call.await.map(drop).expect("an answer");
+        let is_sent = || {
+            clock.advance(millis(100));
+            server.counts() == (2, 1)
+        };
+        until("the call is sent", is_sent).await;
+        call.await.expect("no panic").expect("an answer");
         assert_eq!(server.counts(), (2, 1));
     }
 }
@@ -140,7 +146,7 @@ async fn a_virtual_machines_identity_is_governed_though_its_client_brings_a_retr
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_first_calls_through_one_slot_ask_for_one_token() {
     for is_governed in [true, false] {
-        let slow = Reply::token().after(Duration::from_millis(20));
+        let slow = Reply::token().after(millis(20));
         let server = Server::with_tokens([slow], [Reply::ok()]);
         let governor = governor(|azure| azure.account_concurrency(NonZeroUsize::MIN));
         let client = Arc::new(client(&server, &governor, is_governed));
