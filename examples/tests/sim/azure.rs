@@ -6,6 +6,7 @@
 mod identity;
 mod lists;
 mod throttling;
+mod wire;
 
 use std::sync::Arc;
 
@@ -117,19 +118,19 @@ impl HttpClient for Plain {
     }
 }
 
-/// What a failed call got.
-struct Failure {
+/// What a call got.
+struct Answered {
     status: u16,
     code: String,
     answer: RawResponse,
 }
 
-impl Failure {
-    fn of(error: &azure_core::Error) -> Self {
+impl Answered {
+    fn failure(error: &azure_core::Error) -> Self {
         let ErrorKind::HttpResponse { status, error_code, raw_response } = error.kind() else {
             panic!("not an answer: {error:?}")
         };
-        Failure {
+        Answered {
             status: (*status).into(),
             code: error_code.clone().unwrap_or_default(),
             answer: raw_response.as_deref().expect("an answer").clone(),

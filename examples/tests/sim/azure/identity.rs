@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ARM, Failure, Site, start};
+use super::{ARM, Answered, Site, start};
 use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
 use azure_core::error::ErrorKind;
 use azure_core::time::OffsetDateTime;
@@ -23,11 +23,11 @@ impl TokenCredential for MadeUp {
 }
 
 /// What Entra ID answered to a credential that got no token.
-async fn denial(credential: &dyn TokenCredential, scope: &str) -> Failure {
+async fn denial(credential: &dyn TokenCredential, scope: &str) -> Answered {
     let error = credential.get_token(&[scope], None).await.expect_err("no token");
     assert_eq!(error.kind(), &ErrorKind::Credential);
     let cause = error.source().and_then(|cause| cause.downcast_ref::<azure_core::Error>());
-    Failure::of(cause.expect("the SDK's own error"))
+    Answered::failure(cause.expect("the SDK's own error"))
 }
 
 async fn token(site: &Site, principal: usize) -> String {
@@ -45,7 +45,7 @@ async fn a_request_without_a_token_of_entra_s_is_turned_away_with_a_challenge() 
         format!("{}.{}", &one[..one.rfind('.').expect("parts")], &other[other.rfind('.').expect("parts") + 1..]);
     for shown in ["", "eyJ0eXAiOiJKV1QifQ.e30.", forged.as_str()] {
         let client = ArmClient::new(Arc::new(MadeUp(shown.to_owned())), site.options(), ARM).expect("a client");
-        let failure = Failure::of(&client.subscriptions(None).await.expect_err("nobody's token"));
+        let failure = Answered::failure(&client.subscriptions(None).await.expect_err("nobody's token"));
         assert_eq!((failure.status, failure.code.as_str()), (401, "InvalidAuthenticationToken"), "{shown}");
         let challenge = failure.header("www-authenticate").expect("a challenge");
         let authority = format!("authorization_uri=\"https://login.microsoftonline.com/{}\"", site.fleet().tenant());

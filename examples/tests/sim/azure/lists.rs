@@ -1,6 +1,6 @@
 //! Lists and single resources.
 
-use super::{ARM, Failure, start};
+use super::{ARM, Answered, start};
 use azure_core::http::{ClientOptions, RetryOptions};
 use cloud_governor_examples::arm::{ArmClient, Page};
 use cloud_governor_examples::sim::azure::{Limits, transport};
@@ -88,7 +88,7 @@ async fn what_is_not_there_is_said_so_in_the_words_of_resource_manager() {
         (client.resource_groups("elsewhere", None).await.map(drop).expect_err("nowhere"), "SubscriptionNotFound"),
     ];
     for (error, code) in missing {
-        let failure = Failure::of(&error);
+        let failure = Answered::failure(&error);
         assert_eq!((failure.status, failure.code.as_str()), (404, code));
         assert_eq!(failure.header("x-ms-error-code"), None, "the code is in the body alone");
     }
@@ -100,7 +100,7 @@ async fn what_is_not_there_is_said_so_in_the_words_of_resource_manager() {
 async fn the_sdk_s_own_http_client_reaches_the_simulation_and_nothing_else() {
     let site = start(Limits::default()).await;
     let options = ClientOptions {
-        transport: Some(transport(&site.server)),
+        transport: Some(transport(&site.server).expect("an HTTP client")),
         retry: RetryOptions::none(),
         ..ClientOptions::default()
     };

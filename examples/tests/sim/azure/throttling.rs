@@ -1,15 +1,16 @@
 //! Throttles at their published sizes, faults, and what answers tell of both.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Failure, Site, start, start_with};
+use super::{Answered, Site, start, start_with};
 use azure_core::http::headers::Headers;
 use azure_core::http::policies::{Policy, PolicyResult};
 use azure_core::http::{Context, Request};
 use cloud_governor_examples::arm::ArmClient;
-use cloud_governor_examples::sim::Limit;
-use cloud_governor_examples::sim::azure::{Bucket, FleetSize, Limits};
-use std::sync::{Arc, Mutex};
+use cloud_governor_examples::sim::azure::{Azure, Bucket, FleetSize, Limits, Operation};
+use cloud_governor_examples::sim::{Leaf, Limit};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -79,7 +80,7 @@ async fn a_principal_has_250_reads_of_a_subscription_and_25_more_a_second() {
         let global = latest.header("x-ms-ratelimit-remaining-subscription-global-reads");
         assert_eq!(global, Some((3_500 + left).to_string()));
     }
-    let failure = Failure::of(&groups(&client, &site).await.expect_err("throttled"));
+    let failure = Answered::failure(&groups(&client, &site).await.expect_err("throttled"));
     assert_eq!((failure.status, failure.code.as_str()), (429, "SubscriptionRequestsThrottled"));
     assert_eq!(failure.header("retry-after"), Some("1"), "40 ms, in whole seconds");
     assert_eq!(failure.header("x-ms-ratelimit-remaining-subscription-reads"), Some("0"));
@@ -110,7 +111,7 @@ async fn two_principals_have_two_buckets_and_share_the_global_one() {
     }
     groups(&one, &site).await.expect_err("its bucket is empty");
     groups(&other, &site).await.expect("the other's is not");
-    let failure = Failure::of(&groups(&other, &site).await.expect_err("what they share is"));
+    let failure = Answered::failure(&groups(&other, &site).await.expect_err("what they share is"));
     assert_eq!(failure.header("x-ms-ratelimit-remaining-subscription-reads"), Some("1"));
     assert_eq!(failure.header("x-ms-ratelimit-remaining-subscription-global-reads"), Some("0"));
     assert_eq!(failure.header("retry-after"), Some("8"));
@@ -123,7 +124,7 @@ async fn reads_of_the_tenant_are_apart_from_those_of_a_subscription() {
     client.subscriptions(None).await.expect("an answer");
     assert_eq!(latest.header("x-ms-ratelimit-remaining-tenant-reads").as_deref(), Some("0"));
     assert_eq!(latest.header("x-ms-ratelimit-remaining-subscription-reads"), None);
-    let failure = Failure::of(&client.subscriptions(None).await.expect_err("throttled"));
+    let failure = Answered::failure(&client.subscriptions(None).await.expect_err("throttled"));
     assert_eq!((failure.status, failure.code.as_str()), (429, "TenantRequestsThrottled"));
     assert_eq!(failure.header("retry-after"), Some("10"));
     groups(&client, &site).await.expect("an answer");
@@ -139,7 +140,7 @@ async fn compute_has_900_lists_and_300_more_at_every_full_minute() {
         let told = latest.header("x-ms-ratelimit-remaining-resource");
         assert_eq!(told, Some(format!("Microsoft.Compute/HighCostGet;{left}")));
     }
-    let failure = Failure::of(&machines(&client, &site).await.expect_err("throttled"));
+    let failure = Answered::failure(&machines(&client, &site).await.expect_err("throttled"));
     assert_eq!((failure.status, failure.code.as_str()), (429, "OperationNotAllowed"));
     assert_eq!(failure.header("retry-after"), Some("40"));
     let body = failure.json();
@@ -167,7 +168,7 @@ async fn compute_s_refusals_spend_resource_manager_s_tokens() {
     let (client, latest) = watched(&site);
     machines(&client, &site).await.expect("an answer");
     for left in [248, 247] {
-        let failure = Failure::of(&machines(&client, &site).await.expect_err("throttled"));
+        let failure = Answered::failure(&machines(&client, &site).await.expect_err("throttled"));
         assert_eq!(failure.code, "OperationNotAllowed");
         assert_eq!(failure.header("x-ms-ratelimit-remaining-subscription-reads"), Some(left.to_string().as_str()));
         assert_eq!(failure.header("x-ms-ratelimit-remaining-resource"), Some("Microsoft.Compute/HighCostGet;0"));
@@ -189,7 +190,7 @@ async fn one_machine_may_be_asked_36_times_and_its_neighbour_then_still() {
     }
     let told = latest.header("x-ms-ratelimit-remaining-resource");
     assert_eq!(told.as_deref(), Some("Microsoft.Compute/LowCostGetResource;0,Microsoft.Compute/LowCostGet;23964"));
-    assert_eq!(Failure::of(&view(0).await.expect_err("throttled")).header("retry-after"), Some("60"));
+    assert_eq!(Answered::failure(&view(0).await.expect_err("throttled")).header("retry-after"), Some("60"));
     view(1).await.expect("another machine");
     tokio::time::advance(MINUTE).await;
     view(0).await.expect("a new minute");
@@ -206,7 +207,7 @@ async fn network_counts_reads_in_windows_of_five_minutes() {
     for _ in 0..3 {
         networks().await.expect("an answer");
     }
-    let failure = Failure::of(&networks().await.expect_err("throttled"));
+    let failure = Answered::failure(&networks().await.expect_err("throttled"));
     assert_eq!((failure.status, failure.code.as_str()), (429, "ResourceRequestsThrottled"));
     assert_eq!(failure.header("retry-after"), Some("60"));
     tokio::time::advance(MINUTE).await;
@@ -238,9 +239,9 @@ async fn a_brownout_fails_as_resource_manager_does_and_still_tells_what_is_left(
     let client = site.client(0);
     groups(&client, &site).await.expect("an answer");
     site.server.faults().add("brownout=1:service=resources".parse().expect("a fault"));
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for _ in 0..20 {
-        let failure = Failure::of(&groups(&client, &site).await.expect_err("browned out"));
+        let failure = Answered::failure(&groups(&client, &site).await.expect_err("browned out"));
         assert!(failure.header("x-ms-ratelimit-remaining-subscription-reads").is_some());
         assert!(failure.header("x-ms-routing-request-id").expect("a place").starts_with("WESTEUROPE:2"));
         assert_eq!(failure.header("retry-after"), None);
@@ -254,20 +255,19 @@ async fn a_brownout_fails_as_resource_manager_does_and_still_tells_what_is_left(
 #[tokio::test]
 async fn the_ideal_of_a_job_is_the_slowest_bucket_s() {
     let site = start(with(without_arm(), Bucket::HighCostGet, 10.0, 5.0)).await;
-    let leaf = |operation: cloud_governor_examples::sim::azure::Operation| cloud_governor_examples::sim::Leaf {
+    let leaf = |operation: Operation| Leaf {
         account: site.subscription(0).to_owned(),
         region: String::new(),
         service: operation.service().to_owned(),
         operation: operation.name().to_owned(),
     };
-    use cloud_governor_examples::sim::azure::Operation::{InstanceView, ListVirtualMachines};
-    let (list, view) = (leaf(ListVirtualMachines), leaf(InstanceView));
+    let (list, view) = (leaf(Operation::ListVirtualMachines), leaf(Operation::InstanceView));
     let ideal = site.azure.ideal([(&list, 12), (&view, 5_000)]);
     assert_eq!(ideal.seconds, 60.0);
     assert_eq!(ideal.bucket.map(|key| key.name), Some("compute.list-vms".to_owned()));
     let slower = Limit::new(1.0, 1.0).expect("a possible limit");
     let limits = site.azure.limits().clone().with("arm.reads", slower).expect("a known bucket");
-    let azure = cloud_governor_examples::sim::azure::Azure::new(site.fleet().clone(), limits);
+    let azure = Azure::new(site.fleet().clone(), limits);
     let ideal = azure.ideal([(&list, 12), (&view, 5_000)]);
     assert_eq!(ideal.seconds, 5_011.0);
     let name = ideal.bucket.expect("a bucket").name;
