@@ -8,8 +8,5 @@ pub(crate) fn quotas_left(_: &Headers) -> impl Iterator<Item = (Cow<'_, str>, u6
 
 pub(crate) trait NotYet {
     fn quota_left(&self, _: &str, _: u64) {}
-    fn is_probe(&self) -> bool {
-        false
-    }
 }
 impl NotYet for cloud_governor::Attempt {}
