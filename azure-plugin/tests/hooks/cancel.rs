@@ -89,7 +89,11 @@ async fn a_call_dropped_at_any_of_its_polls_gives_everything_back() {
             let ended = poll_for(polls, whole_call(client(&server, &governor, is_governed))).await;
             if polls > 0 {
                 let leaf = service(&governor);
-                assert_eq!((leaf.slots_in_use, leaf.waiting_for_slot, leaf.waiting_for_rate), (0, 0, 0), "poll {polls}");
+                assert_eq!(
+                    (leaf.slots_in_use, leaf.waiting_for_slot, leaf.waiting_for_rate),
+                    (0, 0, 0),
+                    "poll {polls}"
+                );
             }
             assert_eq!(totals(&governor).gave_up, 0);
             let fresh = Server::with_tokens([Reply::token()], [Reply::ok()]);

@@ -74,7 +74,10 @@ impl Reply {
     }
 
     pub(crate) fn token() -> Self {
-        Reply::new(200, r#"{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"access_token":"tokenPRIVATE"}"#)
+        Reply::new(
+            200,
+            r#"{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"access_token":"tokenPRIVATE"}"#,
+        )
     }
 
     pub(crate) fn stream<const N: usize>(status: u16, parts: [Option<&'static str>; N]) -> Self {
@@ -239,9 +242,9 @@ impl HttpClient for Server {
 /// A governor with fast retries, changed by `set`.
 pub(crate) fn governor(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Governor {
     // What these tests pin of rates are the plain halving and climbing.
-    let config = Config::builder()
-        .defaults(|all| all.law(LawName::Aimd))
-        .provider("azure", |azure| set(azure.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100))));
+    let config = Config::builder().defaults(|all| all.law(LawName::Aimd)).provider("azure", |azure| {
+        set(azure.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100)))
+    });
     Governor::builder().config(config.build().expect("a sound configuration")).seed(7).build()
 }
 

@@ -100,7 +100,8 @@ async fn fails_between(sends: bool, server: &Server, governor: &cloud_governor::
 #[tokio::test(start_paused = true)]
 async fn an_error_of_the_programs_own_says_nothing_of_the_service() {
     let server = Server::script([Reply::new(500, ""), Reply::ok()]);
-    let governor = governor(|azure| azure.max_retries(0).breaker_failures(1).breaker_cooldown(crate::common::seconds(30)));
+    let governor =
+        governor(|azure| azure.max_retries(0).breaker_failures(1).breaker_cooldown(crate::common::seconds(30)));
     Client::governed(&server, &governor).get().await.expect_err("opens");
     tokio::time::sleep(crate::common::seconds(31)).await;
     assert_eq!(fails_between(false, &server, &governor).await, 1);

@@ -7,7 +7,7 @@ use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions}
 use azure_core::error::{Error, ErrorKind};
 use azure_core::http::{Context, Method, Request};
 use azure_core::time::{Duration, OffsetDateTime};
-use cloud_governor::Scope;
+use cloud_governor::{RetryPolicy, Scope};
 use cloud_governor_azure::{CallOptions, governed};
 
 use crate::common::{Client, Reply, Server, by, governor, seconds, service, totals};
@@ -46,19 +46,50 @@ impl TokenCredential for FromVault {
     }
 }
 
+/// What is called inside is down once; what is called in the end is there.
+fn down_inside() -> Arc<Server> {
+    Arc::new(Server::new(|seen, number| match seen.url.path() {
+        "/container/blob" => Reply::ok(),
+        _ if number == 1 => Reply::new(503, ""),
+        _ => Reply::ok(),
+    }))
+}
+
+async fn call_with_inner(inside: &'static str, options: CallOptions) -> cloud_governor::Governor {
+    let server = down_inside();
+    let governor = governor(|azure| azure.account_concurrency(NonZeroUsize::MIN).deadline(seconds(60)));
+    let credential = FromVault(inside, Arc::clone(&server), governor.clone());
+    let client = Client::authorized(governed(server.options(), by(&governor)), Arc::new(credential));
+    client.get_with(options).await.expect("an answer");
+    assert_eq!((server.count(), totals(&governor).calls, totals(&governor).retries), (3, 3, 1));
+    governor
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_call_inside_another_is_governed_by_its_own_scope_and_takes_no_slot() {
-    for inside in ["https://safe.vault.azure.net/secrets/s", "https://acct.blob.core.windows.net/keys/k"] {
-        let server = Arc::new(Server::script([Reply::new(503, ""), Reply::ok()]));
-        let governor = governor(|azure| azure.account_concurrency(NonZeroUsize::MIN).deadline(seconds(60)));
-        let credential = FromVault(inside, Arc::clone(&server), governor.clone());
-        let client = Client::authorized(governed(server.options(), by(&governor)), Arc::new(credential));
-        let scope = Scope::new("azure", "elsewhere", "", "s");
-        let options = CallOptions::new().scope(scope.clone()).idempotent(false);
-        client.get_with(options).await.map(drop).expect("an answer");
-        assert_eq!((totals(&governor).calls, totals(&governor).retries), (3 + u64::from(server.count() == 4), server.count() as u64 - 2));
-        assert_eq!(governor.inspect(&scope).map(|leaf| leaf.slots_in_use), Some(0), "the outer call's own scope");
-    }
+async fn a_call_inside_another_is_governed_by_its_own_scope_and_idempotence() {
+    let scope = Scope::new("azure", "elsewhere", "", "s");
+    let options = CallOptions::new().scope(scope.clone()).idempotent(false);
+    let governor = call_with_inner("https://safe.vault.azure.net/secrets/s", options).await;
+    let vault = governor.inspect(&Scope::new("azure", "safe", "", "keyvault")).expect("the inner call's leaf");
+    assert!(vault.rate_rps < vault.ceiling_rps);
+    let own = governor.inspect(&scope).expect("the outer call's leaf");
+    assert_eq!((own.rate_rps, own.slots_in_use), (own.ceiling_rps, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_inside_another_of_the_same_account_does_not_wait_for_its_slot() {
+    call_with_inner("https://acct.blob.core.windows.net/keys/k", CallOptions::new()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_of_a_call_holds_for_those_inside_it() {
+    let server = Arc::new(Server::always(Reply::new(503, "")));
+    let governor = governor(|azure| azure);
+    let credential = FromVault("https://safe.vault.azure.net/secrets/s", Arc::clone(&server), governor.clone());
+    let client = Client::authorized(governed(server.options(), by(&governor)), Arc::new(credential));
+    let policy = RetryPolicy::builder().max_retries(1).build().expect("sound");
+    client.get_with(CallOptions::new().policy(policy)).await.expect_err("no token");
+    assert_eq!(server.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use azure_core::error::ErrorKind;
 use azure_core::http::{ClientOptions, Context, Request, RetryOptions};
 use azure_security_keyvault_secrets::{SecretClient, SecretClientOptions};
-use cloud_governor::{Priority, RetryPolicy, Scope, configure, get_governor, reset_governor};
+use cloud_governor::{Governor, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor};
 use cloud_governor_azure::{AzureOptions, CallOptions, build_azure_client, governed};
 
 use crate::common::{Client, Reply, Server, by, credential, governor, request, seconds, totals};
@@ -66,6 +66,7 @@ async fn a_disabled_provider_leaves_the_sdks_own_retry_alone() {
     assert_eq!(server.count(), 2);
 }
 
+// One test for all that goes by the process-wide governor: tests run side by side.
 #[tokio::test(start_paused = true)]
 async fn the_process_wide_governor_is_looked_up_at_each_call() {
     let server = Server::always(Reply::ok());
@@ -80,27 +81,40 @@ async fn the_process_wide_governor_is_looked_up_at_each_call() {
     let down = Server::always(Reply::new(503, ""));
     Client::new(governed(down.options(), AzureOptions::default())).get().await.expect_err("down");
     assert_eq!((down.count(), totals(&get_governor()).gave_up), (1, 1));
+
+    // A client that is built in one call, and charged to the subscription that was named.
+    let third = reset_governor();
+    let unused = credential(server.options());
+    let built = build_azure_client(Arc::clone(&unused), "SUB-42", |given, options| {
+        assert!(Arc::ptr_eq(&given, &unused));
+        Ok::<_, azure_core::Error>(Client::new(ClientOptions { transport: server.options().transport, ..options }))
+    });
+    let built = built.expect("built");
+    built.send(Context::new(), tenants()).await.expect("an answer");
+    assert_eq!(accounts(&third), ["sub-42"]);
     reset_governor();
 }
 
+/// A request that names no subscription.
+fn tenants() -> Request {
+    let url = "https://management.azure.com/tenants?api-version=2022-12-01".parse().expect("a URL");
+    Request::new(url, Method::Get)
+}
+
+/// The accounts that were called.
+fn accounts(governor: &Governor) -> Vec<String> {
+    let summary = serde_json::to_value(governor.summary()).expect("a summary is JSON");
+    let scopes = summary["scopes"].as_object().expect("a map by scope");
+    scopes.keys().filter_map(|scope| scope.split('/').nth(1)).map(str::to_owned).collect()
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_client_is_built_in_one_call_and_charged_to_the_subscription() {
+async fn calls_whose_url_names_no_account_are_charged_to_the_installs_own() {
     let server = Server::always(Reply::ok());
     let governor = governor(|azure| azure);
-    let unused = credential(server.options());
-    let client = build_azure_client(Arc::clone(&unused), "SUB-42", |given, mut options| {
-        assert!(Arc::ptr_eq(&given, &unused));
-        options.transport = server.options().transport;
-        Ok::<_, azure_core::Error>(Client::new(options))
-    });
-    let scope = Scope::new("azure", "sub-42", "", "resources");
-    drop(client.expect("built"));
-    let account = governed(server.options(), by(&governor).account("SUB-42"));
-    let url = "https://management.azure.com/tenants?api-version=2022-12-01".parse().expect("a URL");
-    Client::new(account).send(Context::new(), Request::new(url, Method::Get)).await.expect("an answer");
-    let leaves = governor.summary();
-    assert_eq!(leaves.totals.calls, 1);
-    assert!(governor.messages().iter().all(|line| line.contains(scope.account())));
+    let client = Client::new(governed(server.options(), by(&governor).account("SUB-42")));
+    client.send(Context::new(), tenants()).await.expect("an answer");
+    assert_eq!(accounts(&governor), ["sub-42"]);
 }
 
 #[tokio::test(start_paused = true)]

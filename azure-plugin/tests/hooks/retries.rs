@@ -105,7 +105,8 @@ async fn a_retry_after_is_waited_out_in_every_form() {
 async fn a_retry_after_beyond_the_deadline_ends_the_call_at_once() {
     let server = Server::always(Reply::new(429, "").header("retry-after", "3600"));
     let began = tokio::time::Instant::now();
-    let error = Client::governed(&server, &governor(|azure| azure.deadline(seconds(60)))).get().await.expect_err("ends");
+    let error =
+        Client::governed(&server, &governor(|azure| azure.deadline(seconds(60)))).get().await.expect_err("ends");
     assert_eq!((status(&error), server.count()), (Some(429), 1));
     assert!(began.elapsed() < seconds(1));
 }
@@ -176,7 +177,8 @@ async fn an_open_circuit_refuses_unsent_and_the_refusal_is_found() {
 async fn a_refusal_after_an_answer_gives_the_answer() {
     // The first call opens the circuit while the second waits to come again.
     let server = Server::script([Reply::json(503, "First"), Reply::new(500, ""), Reply::new(500, "")]);
-    let governor = governor(|azure| azure.max_retries(1).breaker_failures(1).base_delay(seconds(10)).max_backoff(seconds(10)));
+    let governor =
+        governor(|azure| azure.max_retries(1).breaker_failures(1).base_delay(seconds(10)).max_backoff(seconds(10)));
     let client = Client::governed(&server, &governor);
     let none = CallOptions::new().policy(RetryPolicy::none());
     let (waits, opens) = tokio::join!(client.get(), async {

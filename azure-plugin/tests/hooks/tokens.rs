@@ -9,9 +9,7 @@ use azure_core::http::{ClientOptions, RetryOptions};
 use cloud_governor::{BreakerState, Governor, RefusalKind};
 use cloud_governor_azure::{governed, refusal};
 
-use crate::common::{
-    Client, Reply, Server, by, credential, governor, identity, identity_of, seconds, service, totals,
-};
+use crate::common::{Client, Reply, Server, by, credential, governor, identity, identity_of, seconds, service, totals};
 
 /// As Entra ID names its errors.
 fn refused(status: u16) -> Reply {
