@@ -88,8 +88,8 @@
 //! * A client that is built without these options is not governed: `azure_data_cosmos` and `azure_messaging_eventhubs` have
 //!   drivers of their own without this kind of policy. Govern their calls by hand.
 //! * The transport's headers are a map: of a header that an answer repeats, one value is seen.
-//! * Disabled in the governor's settings, Azure's calls pass through once, are counted, and what the client's own options say
-//!   of retries holds again.
+//! * Disabled in the governor's settings, a call passes through once and is counted. The SDK's own retry stays off, but in
+//!   clients that leave it on by themselves.
 
 #![warn(clippy::unwrap_used)]
 

@@ -103,9 +103,7 @@ fn tenants() -> Request {
 
 /// The accounts that were called.
 fn accounts(governor: &Governor) -> Vec<String> {
-    let summary = serde_json::to_value(governor.summary()).expect("a summary is JSON");
-    let scopes = summary["scopes"].as_object().expect("a map by scope");
-    scopes.keys().filter_map(|scope| scope.split('/').nth(1)).map(str::to_owned).collect()
+    governor.summary().scopes.keys().map(|scope| scope.account().to_owned()).collect()
 }
 
 #[tokio::test(start_paused = true)]
