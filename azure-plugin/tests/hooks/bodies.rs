@@ -30,16 +30,27 @@ async fn a_download_holds_its_slot_until_its_body_has_ended() {
     assert_eq!(service(&governor).slots_in_use, 0);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_download_that_is_left_counts_as_a_success_and_gives_its_slot_back() {
-    let server = Server::always(Reply::stream(200, [Some("first"), None]));
-    let governor = governor(|azure| azure);
+/// Two failures open the circuit unless a success comes between them.
+async fn circuit_after(between: impl AsyncFn(Download)) -> BreakerState {
+    let down = Reply::new(500, "");
+    let server = Server::script([down.clone(), Reply::stream(200, [Some("first"), Some("second")]), down]);
+    let governor = governor(|azure| azure.max_retries(0).breaker_failures(2));
     let client = Client::governed(&server, &governor);
-    let mut download = client.download().await.expect("a head");
-    download.next().await.expect("a part").expect("sound");
-    drop(download);
+    client.get().await.expect_err("down");
+    between(client.download().await.expect("a head")).await;
     assert_eq!(service(&governor).slots_in_use, 0);
-    assert_eq!((totals(&governor).transient_errors, totals(&governor).gave_up), (0, 0));
+    client.get().await.expect_err("down");
+    service(&governor).breaker
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_that_is_read_to_its_end_or_left_counts_as_a_success() {
+    let to_its_end = async |download: Download| drop(read(download).await.expect("whole"));
+    assert_eq!(circuit_after(to_its_end).await, BreakerState::Closed);
+    let left_half_read = async |mut download: Download| drop(download.next().await.expect("a part"));
+    assert_eq!(circuit_after(left_half_read).await, BreakerState::Closed);
+    let left_unread = async |download: Download| drop(download);
+    assert_eq!(circuit_after(left_unread).await, BreakerState::Closed);
 }
 
 #[tokio::test(start_paused = true)]

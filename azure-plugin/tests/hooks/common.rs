@@ -18,7 +18,13 @@ use azure_identity::{ClientSecretCredential, ClientSecretCredentialOptions};
 use bytes::Bytes;
 use cloud_governor::{Config, Governor, Inspection, LawName, ProviderBuilder, Scope, Totals};
 use cloud_governor_azure::{AzureOptions, governed};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::Stream;
+
+#[path = "common/replies.rs"]
+mod replies;
+
+pub(crate) use replies::Reply;
+use replies::deliver;
 
 pub(crate) const URL: &str = "https://acct.blob.core.windows.net/container/blob";
 const TENANT: &str = "tenant-1";
@@ -29,103 +35,6 @@ pub(crate) const fn seconds(seconds: u64) -> Duration {
 
 pub(crate) fn name(header: &'static str) -> HeaderName {
     HeaderName::from_static(header)
-}
-
-// ===== what the server answers =====
-
-/// What the server does with one request.
-#[derive(Clone)]
-pub(crate) enum Reply {
-    Answer {
-        status: u16,
-        headers: Vec<(&'static str, String)>,
-        body: Bytes,
-    },
-    /// A head, and a body whose parts come one by one, each after a while; or that breaks.
-    Parts {
-        status: u16,
-        parts: Vec<(Duration, Option<&'static str>)>,
-    },
-    /// The connection breaks.
-    Reset,
-    /// There is no connection.
-    Refused,
-    /// The answer comes after a while.
-    After(Duration, Box<Reply>),
-}
-
-impl Reply {
-    pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
-        Reply::Answer { status, headers: Vec::new(), body: body.into() }
-    }
-
-    pub(crate) fn ok() -> Self {
-        Reply::new(200, "content")
-    }
-
-    /// As Storage names its errors.
-    pub(crate) fn coded(status: u16, code: &str) -> Self {
-        Reply::new(status, "").header("x-ms-error-code", code)
-    }
-
-    /// As Resource Manager names its errors.
-    pub(crate) fn json(status: u16, code: &str) -> Self {
-        Reply::new(status, format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#))
-    }
-
-    pub(crate) fn token() -> Self {
-        Reply::new(
-            200,
-            r#"{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"access_token":"tokenPRIVATE"}"#,
-        )
-    }
-
-    pub(crate) fn stream<const N: usize>(status: u16, parts: [Option<&'static str>; N]) -> Self {
-        Reply::Parts { status, parts: parts.map(|part| (Duration::ZERO, part)).into() }
-    }
-
-    pub(crate) fn header(self, name: &'static str, value: impl Into<String>) -> Self {
-        match self {
-            Reply::Answer { status, mut headers, body } => {
-                headers.push((name, value.into()));
-                Reply::Answer { status, headers, body }
-            }
-            other => other,
-        }
-    }
-
-    pub(crate) fn after(self, delay: Duration) -> Self {
-        Reply::After(delay, Box::new(self))
-    }
-}
-
-fn broke() -> Error {
-    Error::with_message(ErrorKind::Io, "the connection was reset")
-}
-
-async fn deliver(mut reply: Reply) -> azure_core::Result<AsyncRawResponse> {
-    while let Reply::After(delay, then) = reply {
-        tokio::time::sleep(delay).await;
-        reply = *then;
-    }
-    match reply {
-        Reply::Answer { status, headers, body } => {
-            let mut sent = Headers::new();
-            for (header, value) in headers {
-                sent.insert(header, value);
-            }
-            Ok(AsyncRawResponse::from_bytes(status.into(), sent, body))
-        }
-        Reply::Parts { status, parts } => {
-            let parts = stream::iter(parts).then(|(delay, part)| async move {
-                tokio::time::sleep(delay).await;
-                part.map(|part| Bytes::from_static(part.as_bytes())).ok_or_else(broke)
-            });
-            Ok(AsyncRawResponse::new(status.into(), Headers::new(), Box::pin(parts)))
-        }
-        Reply::Refused => Err(Error::with_message(ErrorKind::Connection, "connection refused")),
-        Reply::Reset | Reply::After(..) => Err(broke()),
-    }
 }
 
 // ===== the server =====
@@ -335,7 +244,7 @@ pub(crate) fn get() -> Request {
 }
 
 pub(crate) fn credential(options: ClientOptions) -> Arc<dyn TokenCredential> {
-    let options = ClientSecretCredentialOptions { client_options: options, ..Default::default() };
+    let options = ClientSecretCredentialOptions { client_options: options };
     let secret = Secret::new("passwordPRIVATE");
     ClientSecretCredential::new(TENANT, "client".to_owned(), secret, Some(options)).expect("a sound credential")
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
 use azure_core::error::{Error, ErrorKind};
 use azure_core::http::{ClientOptions, RetryOptions};
-use cloud_governor::{BreakerState, Governor, RefusalKind};
-use cloud_governor_azure::{governed, refusal};
+use cloud_governor::{BreakerState, Governor, RefusalKind, RetryPolicy};
+use cloud_governor_azure::{CallOptions, governed, refusal};
 
 use crate::common::{Client, Reply, Server, by, credential, governor, identity, identity_of, seconds, service, totals};
 
@@ -140,6 +140,32 @@ async fn a_half_open_circuit_is_not_closed_by_a_token_that_did_not_come() {
     let without_token = with_plain_credential(&server, &governor);
     without_token.get().await.expect_err("no token");
     assert_eq!(service(&governor).breaker, BreakerState::HalfOpen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_credentials_token_closes_the_circuit_of_identity() {
+    let server = Server::with_tokens([refused(500), refused(500), Reply::token()], [Reply::ok()]);
+    let governor = governor(|azure| azure.max_retries(1).breaker_failures(1).breaker_cooldown(seconds(30)));
+    let client = with_plain_credential(&server, &governor);
+    let once = CallOptions::new().policy(RetryPolicy::none());
+    client.get_with(once).await.expect_err("no token");
+    assert_eq!(identity_of(&governor, "sub-1").breaker, BreakerState::Open);
+    tokio::time::sleep(seconds(31)).await;
+    client.get().await.expect("an answer");
+    assert_eq!(identity_of(&governor, "sub-1").breaker, BreakerState::Closed);
+    assert_eq!(server.counts(), (3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_credential_is_not_asked_again_while_the_circuit_of_identity_is_open() {
+    let server = Server::with_tokens([refused(500)], [Reply::ok()]);
+    let governor = governor(|azure| azure.max_retries(3).breaker_failures(1).breaker_cooldown(seconds(300)));
+    let client = with_plain_credential(&server, &governor);
+    for _ in 0..2 {
+        let error = client.get().await.expect_err("no token");
+        assert_eq!(*error.kind(), ErrorKind::Credential, "the caller's own error");
+    }
+    assert_eq!(server.counts(), (4 + 1, 0));
 }
 
 #[tokio::test(start_paused = true)]
