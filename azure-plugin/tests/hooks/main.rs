@@ -5,6 +5,7 @@ mod common;
 mod answers;
 mod bodies;
 mod cancel;
+mod challenges;
 mod hostile;
 mod looped;
 mod nested;
