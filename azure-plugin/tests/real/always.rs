@@ -73,7 +73,7 @@ fn managed_identity(client_options: ClientOptions) -> Arc<dyn TokenCredential> {
 
 fn workload_identity(client_options: ClientOptions) -> Arc<dyn TokenCredential> {
     let options = WorkloadIdentityCredentialOptions {
-        credential_options: ClientAssertionCredentialOptions { client_options, ..Default::default() },
+        credential_options: ClientAssertionCredentialOptions { client_options },
         client_id: Some("client".to_owned()),
         tenant_id: Some("tenant-1".to_owned()),
         // What it says does not matter to the server.
