@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use cloud_governor::{Config, ConfigError, Governor, configure, get_governor};
 
-use super::clients::Mode;
 use super::job::{Job, Outcome, Pace};
+use super::mode::Mode;
 use super::options::{Args, Effort, Log};
 use super::progress::Bar;
 use super::report::Report;
@@ -69,7 +69,7 @@ pub fn config(args: &Args) -> Result<Config, ConfigError> {
 
 fn mode(args: &Args) -> Result<Mode, ConfigError> {
     match args.ungoverned {
-        Some(plain) => Ok(Mode::Plain(plain.retry())),
+        Some(plain) => Ok(Mode::Plain(plain)),
         None => Ok(Mode::Governed(configure(config(args)?))),
     }
 }

@@ -4,10 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use cloud_governor::{Class, Facts, Refusal, RefusalKind, Rules, Transport};
+use cloud_governor::{Class, Facts, Refusal, RefusalKind, Rules};
+
+use super::cloud::Cloud;
 
 /// Whether it is worth asking again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +28,28 @@ pub struct Failure {
     answered: bool,
 }
 
+/// An SDK's error, as far as it matters here.
+pub(super) trait Failed: Error + 'static {
+    /// The cloud whose rules classify it.
+    const CLOUD: Cloud;
+
+    /// What it says.
+    fn reading(&self) -> Reading<'_>;
+}
+
+/// What an error says.
+pub(super) struct Reading<'a> {
+    /// The facts to classify, unless the call failed for want of something that waiting does not bring.
+    pub(super) facts: Option<Facts<'a>>,
+    /// What a person reads.
+    pub(super) text: String,
+    /// Whether a service answered.
+    pub(super) answered: bool,
+}
+
 impl Failure {
     /// Reads an SDK's error.
-    pub fn of<E>(operation: &'static str, error: &SdkError<E, HttpResponse>, rules: &Rules) -> Self
-    where
-        E: Error + ProvideErrorMetadata + 'static,
-    {
+    pub(super) fn of<E: Failed>(operation: &'static str, error: &E, rules: &Rules) -> Self {
         if let Some(refusal) = Refusal::find(error) {
             let worth = Worth::Later(refusal.retry_after());
             return Failure {
@@ -45,15 +60,14 @@ impl Failure {
                 answered: false,
             };
         }
-        let (facts, text) = read(error);
+        let Reading { facts, text, answered } = error.reading();
         let worth = match facts {
             Some(facts) => {
-                let verdict = rules.classify(&facts.provider("aws"));
+                let verdict = rules.classify(&facts.provider(E::CLOUD.provider()));
                 if verdict.class == Class::Fatal { Worth::Never } else { Worth::Later(verdict.retry_after) }
             }
             None => Worth::Never,
         };
-        let answered = matches!(error, SdkError::ServiceError(_) | SdkError::ResponseError(_));
         Failure { operation, text, worth, refusal: None, answered }
     }
 
@@ -79,40 +93,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The facts, unless the call failed for want of something that waiting does not bring; and what a person reads.
-fn read<E>(error: &SdkError<E, HttpResponse>) -> (Option<Facts<'_>>, String)
-where
-    E: Error + ProvideErrorMetadata + 'static,
-{
-    match error {
-        SdkError::ServiceError(failed) => {
-            let (code, status) = (failed.err().code(), failed.raw().status().as_u16());
-            let facts = Facts::new().status(status).headers(failed.raw().headers());
-            let facts = match code {
-                Some(code) => facts.code(code),
-                None => facts,
-            };
-            // The message is a fact like any other, though it is not told to anybody.
-            let facts = match failed.err().message() {
-                Some(message) => facts.message(message),
-                None => facts,
-            };
-            (Some(facts), format!("{} (HTTP {status})", code.unwrap_or("an error without a code")))
-        }
-        SdkError::ResponseError(_) => {
-            (Some(Facts::new().transport(Transport::BodyCutShort)), "the answer did not come whole".to_owned())
-        }
-        SdkError::TimeoutError(_) => (Some(Facts::new().transport(Transport::Timeout)), "timed out".to_owned()),
-        SdkError::DispatchFailure(failed) => {
-            // Without a kind it is no failure of the network: credentials that cannot be had, for one.
-            let passing = failed.is_io() || failed.is_timeout() || failed.as_other().is_some();
-            let transport = if failed.is_timeout() { Transport::Timeout } else { Transport::Io };
-            (passing.then(|| Facts::new().transport(transport)), chain(error))
-        }
-        _ => (None, chain(error)),
-    }
-}
-
 /// The error and its sources in one line.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -123,6 +103,3 @@ pub(super) fn chain(error: &dyn Error) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests;

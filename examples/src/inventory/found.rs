@@ -4,8 +4,6 @@ use std::ops::AddAssign;
 
 use serde::Serialize;
 
-use crate::sim::aws::Totals;
-
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -53,28 +51,9 @@ impl Found {
         self.kinds().iter().sum()
     }
 
-    /// How many resources of the fleet are not among these.
-    pub fn missing(&self, of: &Totals) -> u64 {
-        let there = Found::from(of).kinds();
-        there.into_iter().zip(self.kinds()).map(|(there, found)| there.saturating_sub(found)).sum()
-    }
-}
-
-impl From<&Totals> for Found {
-    /// What a complete inventory finds, but for the identities, which are not the fleet's to count.
-    fn from(totals: &Totals) -> Self {
-        Found {
-            identities: 0,
-            log_groups: totals.log_groups,
-            log_streams: totals.log_streams,
-            parameters: totals.parameters,
-            secrets: totals.secrets,
-            vpcs: totals.vpcs,
-            subnets: totals.subnets,
-            security_groups: totals.security_groups,
-            instances: totals.instances,
-            volumes: totals.volumes,
-        }
+    /// How many resources of those that are there are not among these.
+    pub fn missing(&self, there: &Found) -> u64 {
+        there.kinds().into_iter().zip(self.kinds()).map(|(there, found)| there.saturating_sub(found)).sum()
     }
 }
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::calls::{Page, Row};
-use super::clients::Clients;
+use super::calls::{Page, Row, Source};
 use super::failure::{Failure, Worth};
 use super::found::Found;
 use super::kind::{Kind, Place};
@@ -72,8 +71,7 @@ enum Next {
 #[derive(Debug)]
 pub struct Listing {
     place: Arc<Place>,
-    kind: Kind,
-    clients: Clients,
+    source: Source,
     fan_out: usize,
     next: Next,
     rows: VecDeque<Row>,
@@ -86,15 +84,15 @@ enum Work {
 }
 
 enum Done {
-    Page(Result<Page, Failure>),
+    Page(Result<Page<Row>, Failure>),
     Row(Row, Result<(), Failure>),
 }
 
 impl Listing {
     /// A listing that has not begun. At most `fan_out` calls of it, but at least one, are under way at once.
-    pub fn new(place: Arc<Place>, kind: Kind, clients: Clients, fan_out: usize) -> Self {
+    pub fn new(place: Arc<Place>, source: Source, fan_out: usize) -> Self {
         let (next, rows) = (Next::Page(None), VecDeque::new());
-        Listing { place, kind, clients, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
+        Listing { place, source, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
     }
 
     /// Where it looks.
@@ -104,7 +102,7 @@ impl Listing {
 
     /// What it lists.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.source.kind()
     }
 
     /// How far it has come.
@@ -126,8 +124,8 @@ impl Listing {
     pub async fn advance(&mut self) -> Result<(), Failure> {
         // One call looks whether a service that failed is back, before many follow.
         let mut width = if self.watch.get().requeues == 0 { self.fan_out } else { 1 };
-        let clients = self.clients.clone();
-        let perform = |work| perform(&clients, self.kind, work, self.watch.clone());
+        let source = self.source.clone();
+        let perform = |work| perform(&source, work, self.watch.clone());
         let mut running = FuturesUnordered::new();
         let mut paging = false;
         let mut stopped: Option<Failure> = None;
@@ -202,7 +200,7 @@ impl Listing {
     fn give_up(&self, count: u64, failure: Failure) {
         tracing::warn!(
             target: "inventory",
-            account = self.place.account, region = self.place.region, kind = %self.kind, count, reason = %failure,
+            account = self.place.account, region = self.place.region, kind = %self.kind(), count, reason = %failure,
             "given_up"
         );
         self.watch.update(|progress| {
@@ -212,12 +210,12 @@ impl Listing {
     }
 }
 
-async fn perform(clients: &Clients, kind: Kind, work: Work, watch: Watch) -> Done {
+async fn perform(source: &Source, work: Work, watch: Watch) -> Done {
     match work {
-        Work::Page(token) => Done::Page(clients.page(kind, token).await),
+        Work::Page(token) => Done::Page(source.page(token).await),
         Work::Row(mut row) => {
             let count = |found| watch.update(|progress| progress.found += found);
-            let result = clients.complete(&mut row, count).await;
+            let result = row.complete(count).await;
             Done::Row(row, result)
         }
     }

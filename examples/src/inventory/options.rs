@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aws_smithy_types::retry::RetryConfig;
 use clap::{Parser, ValueEnum};
 
+use super::mode::Plain;
 use super::service::Service;
 use super::text::{BucketSize, Size};
 use crate::sim::Fault;
@@ -98,26 +98,6 @@ pub struct Effort {
 
 /// What is about the simulation alone.
 const SIMULATION: [&str; 6] = ["accounts", "regions", "seed", "size", "faults", "limits"];
-
-/// The SDK's own retry modes, with their defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[non_exhaustive]
-pub enum Plain {
-    /// `RetryConfig::standard()`.
-    Standard,
-    /// `RetryConfig::adaptive()`.
-    Adaptive,
-}
-
-impl Plain {
-    /// The SDK's configuration for it.
-    pub fn retry(self) -> RetryConfig {
-        match self {
-            Plain::Standard => RetryConfig::standard(),
-            Plain::Adaptive => RetryConfig::adaptive(),
-        }
-    }
-}
 
 /// The form of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
