@@ -1,62 +1,16 @@
-//! The server's throttle: token buckets that refill continuously and start full.
+//! The server's throttle: token buckets that start full.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
+mod limit;
+
+pub use limit::{InvalidLimit, Limit};
+
 /// Forgives rounding, so that a bucket which has been refilling for exactly long enough does grant.
 const ROUNDING: f64 = 1e-9;
-
-/// The size of one bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Limit {
-    capacity: f64,
-    refill_per_s: f64,
-}
-
-/// A limit that no bucket can have.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("a bucket of {capacity} that refills at {refill_per_s}/s: the capacity must be 1 or more, the refill above 0")]
-pub struct InvalidLimit {
-    capacity: f64,
-    refill_per_s: f64,
-}
-
-impl Limit {
-    /// A bucket that holds `capacity` tokens and gains `refill_per_s` a second.
-    ///
-    /// # Errors
-    /// A capacity below one token would never grant; neither may be infinite.
-    pub fn new(capacity: f64, refill_per_s: f64) -> Result<Self, InvalidLimit> {
-        let possible = capacity.is_finite() && refill_per_s.is_finite() && capacity >= 1.0 && refill_per_s > 0.0;
-        if possible { Ok(Limit { capacity, refill_per_s }) } else { Err(InvalidLimit { capacity, refill_per_s }) }
-    }
-
-    /// A limit of a table in the source: an impossible one does not compile.
-    pub(super) const fn fixed(capacity: f64, refill_per_s: f64) -> Self {
-        assert!(capacity >= 1.0 && capacity < f64::INFINITY, "the capacity must be 1 or more");
-        assert!(refill_per_s > 0.0 && refill_per_s < f64::INFINITY, "the refill must be above 0");
-        Limit { capacity, refill_per_s }
-    }
-
-    /// Tokens the full bucket holds: the largest burst.
-    pub fn capacity(&self) -> f64 {
-        self.capacity
-    }
-
-    /// Tokens gained per second.
-    pub fn refill_per_s(&self) -> f64 {
-        self.refill_per_s
-    }
-
-    /// The least time in which a bucket that starts full grants `tokens`.
-    pub fn least_time(&self, tokens: f64) -> Duration {
-        let seconds = (tokens - self.capacity).max(0.0) / self.refill_per_s;
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-    }
-}
 
 /// Names one bucket. Accounts never share one, and neither do regions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -65,7 +19,8 @@ pub struct BucketKey {
     pub account: String,
     /// Region; empty where the cloud has none.
     pub region: String,
-    /// The bucket's name within both: an operation, or a group of operations that share it.
+    /// The bucket's name within both: an operation, or a group of operations that share it, and whose it is where
+    /// callers have one each.
     pub name: String,
 }
 
@@ -80,6 +35,26 @@ pub struct Draw {
     pub cost: u32,
 }
 
+/// What the throttle says to one call.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// The first of the draws, counted from 0 over all gates, that its bucket refused; `None` if the call is granted.
+    pub refused_by: Option<usize>,
+    /// How long until the call would be granted if nobody else drew on its buckets: zero if it is, and the longest
+    /// there is if no wait would do.
+    pub wait: Duration,
+    /// What is left in each bucket, in the order of the draws. Gates that the call did not come to are missing.
+    pub left: Vec<f64>,
+}
+
+impl Verdict {
+    /// Whether the call goes through.
+    pub fn is_granted(&self) -> bool {
+        self.refused_by.is_none()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Level {
     tokens: f64,
@@ -88,8 +63,7 @@ struct Level {
 
 impl Level {
     fn refill(&mut self, limit: Limit, now: Duration) {
-        let gained = now.saturating_sub(self.at).as_secs_f64() * limit.refill_per_s;
-        self.tokens = (self.tokens + gained).min(limit.capacity);
+        self.tokens = (self.tokens + limit.gained(self.at, now)).min(limit.capacity());
         self.at = self.at.max(now);
     }
 }
@@ -101,26 +75,54 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Takes every draw at the time `now`, or none of them. `true` means granted.
+    /// Takes every draw of one gate at the time `now`, or none of them.
     ///
-    /// A refused call costs nothing: AWS refills its buckets whether or not callers keep knocking.
-    pub fn admit(&mut self, now: Duration, draws: &[Draw]) -> bool {
-        let mut granted = true;
-        for draw in draws {
-            let level = self.levels.entry(draw.key.clone()).or_insert(Level { tokens: draw.limit.capacity, at: now });
+    /// A refused call costs nothing: the clouds refill their buckets whether or not callers keep knocking.
+    pub fn admit(&mut self, now: Duration, draws: &[Draw]) -> Verdict {
+        let mut verdict = Verdict::default();
+        for (index, draw) in draws.iter().enumerate() {
+            let full = Level { tokens: draw.limit.capacity(), at: now };
+            let level = self.levels.entry(draw.key.clone()).or_insert(full);
             level.refill(draw.limit, now);
             level.tokens -= f64::from(draw.cost);
-            granted &= level.tokens >= -ROUNDING;
+            if level.tokens < -ROUNDING {
+                verdict.refused_by.get_or_insert(index);
+                verdict.wait = verdict.wait.max(wait(now, draws, draw, level.tokens));
+            }
         }
-        if !granted {
+        if !verdict.is_granted() {
             for draw in draws {
                 if let Some(level) = self.levels.get_mut(&draw.key) {
                     level.tokens += f64::from(draw.cost);
                 }
             }
         }
-        granted
+        let left = |draw: &Draw| self.levels.get(&draw.key).map_or(0.0, |level| level.tokens.max(0.0));
+        verdict.left = draws.iter().map(left).collect();
+        verdict
     }
+
+    /// Admits a call through one gate after the other, up to the first that refuses it. Gates that it has passed keep
+    /// what they took: each belongs to another party, which knows nothing of the next.
+    pub fn pass(&mut self, now: Duration, gates: &[Vec<Draw>]) -> Verdict {
+        let mut passed = Verdict::default();
+        for gate in gates {
+            let Verdict { refused_by, wait, left } = self.admit(now, gate);
+            passed.refused_by = refused_by.map(|index| passed.left.len() + index);
+            passed.wait = wait;
+            passed.left.extend(left);
+            if !passed.is_granted() {
+                break;
+            }
+        }
+        passed
+    }
+}
+
+/// How long until a bucket that is `tokens` below zero after these draws could have granted them all.
+fn wait(now: Duration, draws: &[Draw], short: &Draw, tokens: f64) -> Duration {
+    let cost: f64 = draws.iter().filter(|draw| draw.key == short.key).map(|draw| f64::from(draw.cost)).sum();
+    if cost > short.limit.capacity() { Duration::MAX } else { short.limit.wait(now, -tokens) }
 }
 
 #[cfg(test)]

@@ -62,8 +62,10 @@ impl fmt::Display for Report {
         match (ratio, &ideal.bucket) {
             (Some(ratio), Some(bucket)) => writeln!(
                 f,
-                "{wall_s:.1} s; the buckets allow {:.1} s at best ({} in {} {}): {ratio:.2} times the ideal",
-                ideal.seconds, bucket.name, bucket.account, bucket.region
+                "{wall_s:.1} s; the buckets allow {:.1} s at best ({} in {}): {ratio:.2} times the ideal",
+                ideal.seconds,
+                bucket.name,
+                format!("{} {}", bucket.account, bucket.region).trim_end()
             ),
             _ => writeln!(f, "{wall_s:.1} s; the buckets' bursts cover the whole job"),
         }

@@ -19,7 +19,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::reply::{Cut, Reply};
-use super::{Answer, Cloud, Faults, Outcome, Throttle, Truth};
+use super::{Answer, Call, Cloud, Fate, Faults, Outcome, Throttle, Truth};
 
 /// The largest request body that is read: no read operation of a cloud needs more.
 const MAX_BODY: usize = 256 * 1024;
@@ -153,21 +153,10 @@ async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> R
     let (outcome, answer) = match &identified {
         _ if fate.down => (Outcome::Faulted, None),
         Err(answer) => (Outcome::Refused, Some(Answer::clone(answer))),
-        Ok(call) if !site.admit(now, &site.cloud.draws(call)) => (Outcome::Throttled, Some(site.cloud.throttled(call))),
-        Ok(call) => match fate.failure {
-            Some(status) => (Outcome::Faulted, Some(site.cloud.failed(call, status))),
-            None => {
-                let answer = site.cloud.answer(call);
-                let outcome = if fate.cut {
-                    Outcome::Faulted
-                } else if answer.status().is_success() {
-                    Outcome::Answered
-                } else {
-                    Outcome::Refused
-                };
-                (outcome, Some(answer))
-            }
-        },
+        Ok(call) => {
+            let (outcome, answer) = site.serve(now, call, &fate);
+            (outcome, Some(answer))
+        }
     };
     seat.record(leaf, outcome);
 
@@ -178,9 +167,27 @@ async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> R
     Ok(answer.ok_or(Cut)?.map(if cut { Reply::cut_short } else { Reply::whole }))
 }
 
-impl<C> Site<C> {
-    fn admit(&self, now: Duration, draws: &[super::Draw]) -> bool {
-        self.throttle.lock().unwrap_or_else(PoisonError::into_inner).admit(now, draws)
+impl<C: Cloud> Site<C> {
+    fn serve(&self, now: Duration, call: &Call<C::Detail>, fate: &Fate) -> (Outcome, Answer) {
+        let gates = self.cloud.draws(call);
+        let verdict = self.throttle.lock().unwrap_or_else(PoisonError::into_inner).pass(now, &gates);
+        let (outcome, mut answer) = if !verdict.is_granted() {
+            (Outcome::Throttled, self.cloud.throttled(call, &verdict))
+        } else if let Some(status) = fate.failure {
+            (Outcome::Faulted, self.cloud.failed(call, status))
+        } else {
+            let answer = self.cloud.answer(call);
+            let outcome = if fate.cut {
+                Outcome::Faulted
+            } else if answer.status().is_success() {
+                Outcome::Answered
+            } else {
+                Outcome::Refused
+            };
+            (outcome, answer)
+        };
+        self.cloud.note(call, &verdict, &mut answer);
+        (outcome, answer)
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::page::List;
 use super::wire::{Error, Wire};
 use super::{Operation, Place, query};
 use crate::sim::Answer;
+use crate::sim::page::List;
 
 mod document;
 mod request;

@@ -3,39 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
-
 use super::Operation;
-use crate::sim::Limit;
-
-/// Where a figure comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub enum Source {
-    /// AWS publishes it.
-    Published(&'static str),
-    /// AWS publishes none, but callers report it. What they do not report is chosen.
-    Reported(&'static str),
-    /// Set by the program that started the simulation.
-    Set,
-}
-
-/// One bucket of every account and region.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Quota {
-    /// Its name: `service.Operation`, or `service.group` where operations share it.
-    pub bucket: &'static str,
-    /// Its size.
-    pub limit: Limit,
-    /// Where the size comes from.
-    pub source: Source,
-}
-
-/// No bucket has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no bucket is called `{0}`")]
-pub struct UnknownBucket(String);
+use crate::sim::{Limit, Quota, Source, UnknownBucket};
 
 /// All the throttles. `Display` is a table with the sources.
 ///
@@ -119,7 +88,7 @@ impl Limits {
     /// [`UnknownBucket`] if there is none of this name.
     pub fn with(mut self, bucket: &str, limit: Limit) -> Result<Self, UnknownBucket> {
         let known = self.quotas().into_iter().find(|quota| quota.bucket == bucket);
-        let known = known.ok_or_else(|| UnknownBucket(bucket.to_owned()))?;
+        let known = known.ok_or_else(|| UnknownBucket::new(bucket))?;
         self.set.insert(known.bucket, limit);
         Ok(self)
     }
@@ -152,11 +121,6 @@ impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<38} {:>8} {:>9}  source", "bucket", "capacity", "refill/s")?;
         for Quota { bucket, limit, source } in self.quotas() {
-            let source = match source {
-                Source::Published(place) => format!("published: {place}"),
-                Source::Reported(place) => format!("not published; reported: {place}"),
-                Source::Set => "set by this program".to_owned(),
-            };
             writeln!(f, "{bucket:<38} {:>8} {:>9}  {source}", limit.capacity(), limit.refill_per_s())?;
         }
         Ok(())
@@ -213,6 +177,6 @@ mod tests {
                 .to_string()
                 .contains("logs.DescribeLogGroups                        2         1  set by this program")
         );
-        assert_eq!(limits.with("logs.Nothing", limit), Err(UnknownBucket("logs.Nothing".into())));
+        assert_eq!(limits.with("logs.Nothing", limit), Err(UnknownBucket::new("logs.Nothing")));
     }
 }

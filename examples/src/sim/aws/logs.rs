@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::page::{LOGS_PAGE, List};
+use super::page::LOGS_PAGE;
 use super::wire::{self, Error};
 use super::{LogGroup, Place};
+use crate::sim::page::List;
 
 /// When the first log group was created, in milliseconds since 1970. The others follow a minute apart.
 const CREATED_MS: u64 = 1_767_225_600_000;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::http::request::Parts;
 
-use super::{Answer, BucketKey, Call, Cloud, Draw, Ideal, Leaf};
+use super::{Answer, BucketKey, Call, Cloud, Draw, Ideal, Leaf, Quota, Verdict};
 
 mod ec2;
 mod fleet;
@@ -27,7 +27,7 @@ mod wire;
 pub use fleet::{
     Account, Ec2Estate, Ec2Size, Estate, Fleet, FleetError, FleetSize, Instance, LogGroup, REGIONS, Totals, Vpc,
 };
-pub use limits::{Limits, Quota, Source, UnknownBucket};
+pub use limits::Limits;
 pub use operation::Operation;
 pub use page::{LOGS_PAGE, PARAMETERS_PAGE, SECRETS_PAGE};
 
@@ -81,6 +81,8 @@ impl Aws {
 }
 
 impl Cloud for Aws {
+    type Detail = ();
+
     fn identify(&self, number: u64, head: &Parts, body: Bytes) -> Result<Call, Box<Answer>> {
         let wire = Wire::of(head, number);
         let refuse = |error| Box::new(wire.error(&error));
@@ -99,12 +101,12 @@ impl Cloud for Aws {
             service: operation.service().to_owned(),
             operation: operation.name().to_owned(),
         };
-        Ok(Call { number, leaf, body })
+        Ok(Call { number, leaf, body, detail: () })
     }
 
-    fn draws(&self, call: &Call) -> Vec<Draw> {
+    fn draws(&self, call: &Call) -> Vec<Vec<Draw>> {
         let unfiltered = call.leaf.service == "ec2" && ec2::asks_for_everything(&call.body);
-        self.draws_of(&call.leaf, if unfiltered { Limits::of_unfiltered } else { Limits::of })
+        vec![self.draws_of(&call.leaf, if unfiltered { Limits::of_unfiltered } else { Limits::of })]
     }
 
     fn answer(&self, call: &Call) -> Answer {
@@ -139,7 +141,7 @@ impl Cloud for Aws {
         }
     }
 
-    fn throttled(&self, call: &Call) -> Answer {
+    fn throttled(&self, call: &Call, _verdict: &Verdict) -> Answer {
         let protocol = Protocol::of_service(&call.leaf.service);
         Wire { protocol, number: call.number }.error(&wire::Error::throttled(protocol))
     }

@@ -4,8 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Place;
-use super::page::{List, SECRETS_PAGE};
+use super::page::SECRETS_PAGE;
 use super::wire::{self, Error};
+use crate::sim::page::List;
 
 /// When every secret was created and last changed, in seconds since 1970.
 const CREATED_S: u64 = 1_767_225_600;

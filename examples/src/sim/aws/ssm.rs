@@ -4,8 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Place;
-use super::page::{List, PARAMETERS_PAGE};
+use super::page::PARAMETERS_PAGE;
 use super::wire::{self, Error};
+use crate::sim::page::List;
 
 /// The page when no size is asked for.
 const USUAL_PAGE: u32 = 10;

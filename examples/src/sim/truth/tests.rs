@@ -80,6 +80,21 @@ fn a_job_that_fits_the_bursts_takes_no_time() {
     assert_eq!(Ideal::of([(5, vec![draw("b", 5.0, 1.0, 1)])]), Ideal::default());
 }
 
+#[test]
+fn a_client_that_never_waits_too_long_takes_the_ideal_time_of_a_bucket_that_is_refilled_by_the_minute() {
+    let limit = Limit::stepped(9.0, 4.0, Duration::from_secs(60)).expect("a possible limit");
+    for (calls, minutes) in [(9, 0), (10, 1), (13, 1), (14, 2), (30, 6)] {
+        let call = vec![Draw { limit, ..draw("b", 1.0, 1.0, 1) }];
+        assert_eq!(Ideal::of([(calls, call.clone())]).seconds, f64::from(minutes) * 60.0);
+        let (mut throttle, mut now, mut granted) = (Throttle::default(), Duration::ZERO, 0);
+        while granted < calls {
+            let verdict = throttle.admit(now, &call);
+            if verdict.is_granted() { granted += 1 } else { now += verdict.wait }
+        }
+        assert_eq!(now, Duration::from_secs(60) * minutes);
+    }
+}
+
 proptest! {
     #[test]
     fn a_client_that_never_waits_too_long_takes_the_ideal_time(
@@ -92,7 +107,7 @@ proptest! {
         let ideal = Ideal::of([(calls, call.clone())]).seconds;
         let (mut throttle, mut now, mut granted) = (Throttle::default(), Duration::ZERO, 0);
         while granted < calls {
-            if throttle.admit(now, &call) { granted += 1 } else { now += Duration::from_millis(1) }
+            if throttle.admit(now, &call).is_granted() { granted += 1 } else { now += Duration::from_millis(1) }
         }
         let took = now.as_secs_f64();
         prop_assert!(took >= ideal - 1e-6, "{took} beats the ideal {ideal}");
