@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use super::aws;
+use super::azure;
 use super::failure::Failure;
 use super::found::Found;
 use super::kind::Kind;
 
 /// One page of a list.
 #[derive(Debug)]
-pub(super) struct Page<R> {
+pub(super) struct Page<R, N> {
     /// What needs something more.
     pub(super) rows: Vec<R>,
-    /// The token of the next page, if there is one.
-    pub(super) next: Option<String>,
+    /// Where the list goes on, if it does.
+    pub(super) next: Option<N>,
     /// What the page itself counts for.
     pub(super) found: Found,
     /// The account, where the service said so.
@@ -21,41 +22,49 @@ pub(super) struct Page<R> {
 }
 
 /// An empty page, the last of its list.
-impl<R> Default for Page<R> {
+impl<R, N> Default for Page<R, N> {
     fn default() -> Self {
         Page { rows: Vec::new(), next: None, found: Found::default(), account: None }
     }
 }
 
-impl<R> Page<R> {
-    fn map<S>(self, wrap: impl Fn(R) -> S) -> Page<S> {
-        let Page { rows, next, found, account } = self;
-        Page { rows: rows.into_iter().map(wrap).collect(), next, found, account }
+impl<R, N> Page<R, N> {
+    fn map<S, M>(self, row: impl Fn(R) -> S, next: impl FnOnce(N) -> M) -> Page<S, M> {
+        let rows = self.rows.into_iter().map(row).collect();
+        Page { rows, next: self.next.map(next), found: self.found, account: self.account }
     }
 }
 
-/// What a listing asks, and through which clients.
+/// A page to ask for: through which clients, of what, and from where on.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Source {
-    /// AWS.
-    Aws(Arc<aws::Clients>, aws::Kind),
+pub(super) enum Source {
+    Aws(Arc<aws::Clients>, aws::Kind, Option<String>),
+    Azure(Arc<azure::Clients>, azure::Pages),
 }
 
 impl Source {
-    /// What it lists.
-    pub fn kind(&self) -> Kind {
+    /// What is listed.
+    pub(super) fn kind(&self) -> Kind {
         match self {
-            Source::Aws(_, kind) => Kind::Aws(*kind),
+            Source::Aws(_, kind, _) => Kind::Aws(*kind),
+            Source::Azure(_, pages) => Kind::Azure(pages.kind()),
         }
     }
 
-    /// The page that `token` stands for; the first one without.
-    pub(super) async fn page(&self, token: Option<String>) -> Result<Page<Row>, Failure> {
+    /// The page.
+    pub(super) async fn page(&self) -> Result<Page<Row, Source>, Failure> {
         match self {
-            Source::Aws(clients, kind) => {
-                let page = clients.page(*kind, token).await?;
-                Ok(page.map(|row| Row::Aws(clients.clone(), row)))
+            Source::Aws(clients, kind, token) => {
+                let page = clients.page(*kind, token.clone()).await?;
+                Ok(page.map(
+                    |row| Row::Aws(clients.clone(), row),
+                    |token| Source::Aws(clients.clone(), *kind, Some(token)),
+                ))
+            }
+            Source::Azure(clients, pages) => {
+                let page = clients.page(pages).await?;
+                Ok(page
+                    .map(|row| Row::Azure(clients.clone(), row), |pages| Source::Azure(clients.clone(), pages)))
             }
         }
     }
@@ -65,6 +74,7 @@ impl Source {
 #[derive(Debug)]
 pub(super) enum Row {
     Aws(Arc<aws::Clients>, aws::Row),
+    Azure(Arc<azure::Clients>, azure::Row),
 }
 
 impl Row {
@@ -73,6 +83,7 @@ impl Row {
     pub(super) async fn complete(&mut self, count: impl Fn(Found) + Send + Sync) -> Result<(), Failure> {
         match self {
             Row::Aws(clients, row) => clients.complete(row, count).await,
+            Row::Azure(clients, row) => clients.complete(row, count).await,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 /// A cloud that can be listed.
@@ -11,6 +12,8 @@ use serde::Serialize;
 pub enum Cloud {
     /// Amazon Web Services.
     Aws,
+    /// Microsoft Azure.
+    Azure,
 }
 
 impl Cloud {
@@ -18,6 +21,7 @@ impl Cloud {
     pub fn provider(self) -> &'static str {
         match self {
             Cloud::Aws => "aws",
+            Cloud::Azure => "azure",
         }
     }
 }
@@ -26,6 +30,35 @@ impl fmt::Display for Cloud {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Cloud::Aws => "AWS",
+            Cloud::Azure => "Azure",
         })
+    }
+}
+
+/// One cloud, or all of them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[non_exhaustive]
+pub enum Clouds {
+    /// Amazon Web Services.
+    Aws,
+    /// Microsoft Azure.
+    Azure,
+    /// All of them at once, through one governor.
+    All,
+}
+
+impl Clouds {
+    /// Which they are.
+    pub fn each(self) -> &'static [Cloud] {
+        match self {
+            Clouds::Aws => &[Cloud::Aws],
+            Clouds::Azure => &[Cloud::Azure],
+            Clouds::All => &[Cloud::Aws, Cloud::Azure],
+        }
+    }
+
+    /// Whether this one is among them.
+    pub fn has(self, cloud: Cloud) -> bool {
+        self.each().contains(&cloud)
     }
 }

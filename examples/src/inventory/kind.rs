@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::aws;
+use super::azure;
 use super::cloud::Cloud;
 use super::service::Service;
 
@@ -15,6 +16,8 @@ use super::service::Service;
 pub enum Kind {
     /// Something of AWS.
     Aws(aws::Kind),
+    /// Something of Azure.
+    Azure(azure::Kind),
 }
 
 impl Kind {
@@ -22,6 +25,7 @@ impl Kind {
     pub fn cloud(self) -> Cloud {
         match self {
             Kind::Aws(_) => Cloud::Aws,
+            Kind::Azure(_) => Cloud::Azure,
         }
     }
 
@@ -29,6 +33,16 @@ impl Kind {
     pub fn service(self) -> Option<Service> {
         match self {
             Kind::Aws(kind) => kind.service(),
+            Kind::Azure(kind) => Some(kind.service()),
+        }
+    }
+
+    /// Whether an account counts as listed only once every listing of this kind in it is complete. Of AWS, those that
+    /// ask who is calling; Azure has none such, and there it takes all.
+    pub(super) fn vouches(self) -> bool {
+        match self {
+            Kind::Aws(kind) => kind == aws::Kind::Identity,
+            Kind::Azure(_) => true,
         }
     }
 }
@@ -37,15 +51,23 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Aws(kind) => kind.fmt(f),
+            Kind::Azure(kind) => kind.fmt(f),
         }
     }
 }
 
-/// One region of one account.
+/// One region of one account, or a whole subscription.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Place {
-    /// The account's id, or the profile that stands for it.
+    /// The account's id, or the profile that stands for it; the subscription's id.
     pub account: String,
-    /// The region.
+    /// The region; empty where the cloud has none.
     pub region: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.account)?;
+        if self.region.is_empty() { Ok(()) } else { write!(f, " {}", self.region) }
+    }
 }

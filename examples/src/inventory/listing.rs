@@ -62,16 +62,16 @@ impl Watch {
 
 #[derive(Debug)]
 enum Next {
-    Page(Option<String>),
+    Page(Source),
     End,
 }
 
-/// One listing. It keeps the token of the next page and the rows that are not complete, so that it can go on where it
+/// One listing. It keeps its place in the list and the rows that are not complete, so that it can go on where it
 /// stopped.
 #[derive(Debug)]
 pub struct Listing {
     place: Arc<Place>,
-    source: Source,
+    kind: Kind,
     fan_out: usize,
     next: Next,
     rows: VecDeque<Row>,
@@ -79,20 +79,21 @@ pub struct Listing {
 }
 
 enum Work {
-    Page(Option<String>),
+    Page(Source),
     Row(Row),
 }
 
 enum Done {
-    Page(Result<Page<Row>, Failure>),
+    Page(Result<Page<Row, Source>, Failure>),
     Row(Row, Result<(), Failure>),
 }
 
 impl Listing {
     /// A listing that has not begun. At most `fan_out` calls of it, but at least one, are under way at once.
-    pub fn new(place: Arc<Place>, source: Source, fan_out: usize) -> Self {
-        let (next, rows) = (Next::Page(None), VecDeque::new());
-        Listing { place, source, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
+    pub(super) fn new(place: Arc<Place>, source: Source, fan_out: usize) -> Self {
+        let (kind, rows) = (source.kind(), VecDeque::new());
+        let next = Next::Page(source);
+        Listing { place, kind, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
     }
 
     /// Where it looks.
@@ -102,7 +103,7 @@ impl Listing {
 
     /// What it lists.
     pub fn kind(&self) -> Kind {
-        self.source.kind()
+        self.kind
     }
 
     /// How far it has come.
@@ -124,20 +125,19 @@ impl Listing {
     pub async fn advance(&mut self) -> Result<(), Failure> {
         // One call looks whether a service that failed is back, before many follow.
         let mut width = if self.watch.get().requeues == 0 { self.fan_out } else { 1 };
-        let source = self.source.clone();
-        let perform = |work| perform(&source, work, self.watch.clone());
+        let perform = |work| perform(work, self.watch.clone());
         let mut running = FuturesUnordered::new();
         let mut paging = false;
         let mut stopped: Option<Failure> = None;
         loop {
             if stopped.is_none() {
-                if let Next::Page(token) = &self.next
+                if let Next::Page(source) = &self.next
                     && !paging
                     && running.len() < width
                     && self.rows.len() < self.fan_out.saturating_mul(PAGES_AHEAD)
                 {
                     paging = true;
-                    running.push(perform(Work::Page(token.clone())));
+                    running.push(perform(Work::Page(source.clone())));
                 }
                 while running.len() < width
                     && let Some(row) = self.rows.pop_front()
@@ -149,7 +149,7 @@ impl Listing {
             let failure = match done {
                 Done::Page(Ok(page)) => {
                     paging = false;
-                    self.next = page.next.map_or(Next::End, |token| Next::Page(Some(token)));
+                    self.next = page.next.map_or(Next::End, Next::Page);
                     self.rows.extend(page.rows);
                     self.watch.update(|progress| {
                         progress.found += page.found;
@@ -200,7 +200,7 @@ impl Listing {
     fn give_up(&self, count: u64, failure: Failure) {
         tracing::warn!(
             target: "inventory",
-            account = self.place.account, region = self.place.region, kind = %self.kind(), count, reason = %failure,
+            account = self.place.account, region = self.place.region, kind = %self.kind, count, reason = %failure,
             "given_up"
         );
         self.watch.update(|progress| {
@@ -210,9 +210,9 @@ impl Listing {
     }
 }
 
-async fn perform(source: &Source, work: Work, watch: Watch) -> Done {
+async fn perform(work: Work, watch: Watch) -> Done {
     match work {
-        Work::Page(token) => Done::Page(source.page(token).await),
+        Work::Page(source) => Done::Page(source.page().await),
         Work::Row(mut row) => {
             let count = |found| watch.update(|progress| progress.found += found);
             let result = row.complete(count).await;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cloud_governor::{Governor, RefusalKind, Summary};
 use serde::Serialize;
 
-use super::found::Found;
+use super::cloud::Cloud;
+use super::found::{Found, FoundInAzure};
 use super::job::{Ended, Outcome};
 use super::kind::{Kind, Place};
 use super::service::Service;
@@ -27,7 +28,8 @@ pub struct Report {
     pub simulated: bool,
     /// The services whose resources were to be listed.
     pub services: Vec<Service>,
-    /// Accounts and resources that were listed. An account is listed once each of its regions said who is calling.
+    /// Accounts and resources that were listed. An account of AWS is listed once each of its regions said who is calling,
+    /// a subscription of Azure once everything in it is.
     pub listed: u64,
     /// Against the simulation: accounts and resources that it has and that were not listed. Against a real server,
     /// where nobody knows: listings that are not complete.
@@ -94,6 +96,7 @@ pub struct ServerTruth {
 /// One line of the table.
 #[derive(Clone, Debug)]
 pub(super) struct PlaceRow {
+    pub(super) cloud: Cloud,
     pub(super) place: Place,
     pub(super) found: Found,
     pub(super) incomplete: usize,
@@ -127,6 +130,9 @@ impl Report {
     pub fn new(mode: &'static str, world: &World, outcome: Outcome, governor: &Governor) -> Self {
         let Outcome { listings, losers, interrupted, wall, stats } = outcome;
         let mut found = Found::default();
+        if listings.iter().any(|listing| listing.kind.cloud() == Cloud::Azure) {
+            found += FoundInAzure::default().into();
+        }
         listings.iter().for_each(|listing| found += listing.progress.found);
         let incomplete: Vec<_> =
             listings.iter().filter(|listing| !listing.progress.complete()).map(Incomplete::of).collect();
@@ -213,19 +219,19 @@ fn sum(one: &Counts, other: &Counts) -> Counts {
     }
 }
 
-/// How many accounts said in every region who is calling.
+/// How many accounts are listed.
 fn accounts(listings: &[Ended]) -> u64 {
-    let identities = || listings.iter().filter(|listing| listing.kind.service().is_none());
-    let named: BTreeSet<_> = identities().map(|listing| &listing.place.account).collect();
+    let vouching = || listings.iter().filter(|listing| listing.kind.vouches());
+    let named: BTreeSet<_> = vouching().map(|listing| &listing.place.account).collect();
     let silent: BTreeSet<_> =
-        identities().filter(|listing| !listing.progress.complete()).map(|listing| &listing.place.account).collect();
+        vouching().filter(|listing| !listing.progress.complete()).map(|listing| &listing.place.account).collect();
     named.difference(&silent).count() as u64
 }
 
 fn places(listings: &[Ended]) -> Vec<PlaceRow> {
     let mut rows: BTreeMap<&Place, PlaceRow> = BTreeMap::new();
-    for Ended { place, progress, .. } in listings {
-        let fresh = || PlaceRow { place: place.clone(), found: Found::default(), incomplete: 0 };
+    for Ended { place, kind, progress } in listings {
+        let fresh = || PlaceRow { cloud: kind.cloud(), place: place.clone(), found: Found::default(), incomplete: 0 };
         let row = rows.entry(place).or_insert_with(fresh);
         row.found += progress.found;
         row.incomplete += usize::from(!progress.complete());

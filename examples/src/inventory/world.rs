@@ -6,6 +6,7 @@ use std::io;
 use aws_config::profile::ProfileFileLoadError;
 
 use super::aws;
+use super::azure;
 use super::cloud::Cloud;
 use super::failure::chain;
 use super::found::Found;
@@ -13,16 +14,18 @@ use super::listing::Listing;
 use super::mode::Mode;
 use super::options::Args;
 use super::service::Service;
-use crate::sim::aws::FleetError;
-use crate::sim::{Ideal, Leaf, Server};
+use crate::sim::{self, Ideal, Leaf, Server};
 
 /// A place that cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
-    /// No fleet has this size.
+    /// No fleet of AWS has this size.
     #[error(transparent)]
-    Fleet(#[from] FleetError),
+    Fleet(#[from] sim::aws::FleetError),
+    /// No tenant of Azure has this size.
+    #[error(transparent)]
+    Tenant(#[from] sim::azure::FleetError),
     /// A simulation found no port.
     #[error("the simulation does not start: {0}")]
     Start(#[from] io::Error),
@@ -35,12 +38,16 @@ pub enum WorldError {
     /// Neither the command line nor the profile names one.
     #[error("profile {0} names no region: use --region")]
     NoRegion(String),
+    /// The Azure SDK takes neither credential nor endpoint.
+    #[error("Azure: {}", chain(.0))]
+    Azure(#[from] azure_core::Error),
 }
 
 /// The places to list.
 #[derive(Debug)]
 pub struct World {
     aws: Option<aws::Accounts>,
+    azure: Option<azure::Subscriptions>,
     services: Vec<Service>,
     simulated: Vec<Simulated>,
 }
@@ -66,28 +73,57 @@ pub struct Simulated {
 }
 
 impl World {
-    /// Starts the simulation.
+    /// Starts the simulations of the chosen clouds.
     ///
     /// # Errors
-    /// [`WorldError::Fleet`], [`WorldError::Start`].
+    /// [`WorldError::Fleet`], [`WorldError::Tenant`], [`WorldError::Start`].
     pub async fn simulate(args: &Args) -> Result<Self, WorldError> {
-        let services = distinct(&args.services);
-        let (aws, simulated) = aws::Accounts::simulate(&args.simulation, &services).await?;
-        Ok(World { aws: Some(aws), services, simulated: vec![simulated] })
+        let mut world = World { aws: None, azure: None, services: args.listed(), simulated: Vec::new() };
+        for cloud in args.cloud.each() {
+            world.simulated.push(match cloud {
+                Cloud::Aws => {
+                    let (accounts, simulated) = aws::Accounts::simulate(&args.simulation, &world.services).await?;
+                    world.aws = Some(accounts);
+                    simulated
+                }
+                Cloud::Azure => {
+                    let (subscriptions, simulated) = azure::Subscriptions::simulate(args, &world.services).await?;
+                    world.azure = Some(subscriptions);
+                    simulated
+                }
+            });
+        }
+        Ok(world)
     }
 
-    /// Reads the profiles of a real AWS, or of whatever is at the endpoint URL.
+    /// The accounts of a real cloud, or of whatever is at the endpoint URL.
     ///
     /// # Errors
-    /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`].
+    /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`], [`WorldError::Azure`].
     pub async fn real(args: &Args) -> Result<Self, WorldError> {
-        let aws = aws::Accounts::real(args).await?;
-        Ok(World { aws: Some(aws), services: distinct(&args.services), simulated: Vec::new() })
+        let mut world = World { aws: None, azure: None, services: args.listed(), simulated: Vec::new() };
+        for cloud in args.cloud.each() {
+            match cloud {
+                Cloud::Aws => world.aws = Some(aws::Accounts::real(args).await?),
+                Cloud::Azure => world.azure = Some(azure::Subscriptions::real(args)?),
+            }
+        }
+        Ok(world)
     }
 
     /// The listings of all places, for one run: what an SDK learns in it is its own.
-    pub fn listings(&self, mode: &Mode, fan_out: usize) -> Vec<Listing> {
-        self.aws.iter().flat_map(|aws| aws.listings(mode, &self.services, fan_out)).collect()
+    ///
+    /// # Errors
+    /// [`WorldError::Azure`].
+    pub fn listings(&self, mode: &Mode, fan_out: usize) -> Result<Vec<Listing>, WorldError> {
+        let mut listings = Vec::new();
+        if let Some(aws) = &self.aws {
+            listings.extend(aws.listings(mode, &self.services, fan_out));
+        }
+        if let Some(azure) = &self.azure {
+            listings.extend(azure.listings(mode, &self.services, fan_out)?);
+        }
+        Ok(listings)
     }
 
     /// The services that are listed.

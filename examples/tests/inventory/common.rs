@@ -29,7 +29,7 @@ pub(crate) async fn run(args: &Args, mode: &Mode) -> Report {
     let world = World::simulate(args).await.expect("a simulation");
     let report = inventory::run(args, &world, mode, pending()).await;
     world.close().await;
-    report
+    report.expect("a possible world")
 }
 
 /// A run that is stopped when the future that `stop` makes of the world is ready.
@@ -39,7 +39,7 @@ pub(crate) async fn run_until<'a, F: Future<Output = ()>>(
     world: &'a World,
     stop: impl FnOnce(&'a World) -> F,
 ) -> Report {
-    inventory::run(args, world, mode, stop(world)).await
+    inventory::run(args, world, mode, stop(world)).await.expect("a possible world")
 }
 
 /// The simulation of a cloud.
@@ -63,7 +63,7 @@ fn answered_and_needed_of(simulated: &Simulated) -> Vec<(String, u64, u64)> {
     simulated.requests().iter().map(named).collect()
 }
 
-/// Takes a service down once it has answered so many requests, and up again when so many more found it down.
+/// Takes a service of AWS down once it has answered so many requests, and up again when so many more found it down.
 pub(crate) async fn outage(world: &World, service: &str, after: u64, lasts: u64) {
     let server = simulation(world, Cloud::Aws).server();
     let sum = |count: fn(&Counts) -> u64| {

@@ -17,7 +17,7 @@ const SECRETS_PAGE: i32 = 100;
 #[cfg(feature = "ec2")]
 const EC2_PAGE: i32 = super::world::EC2_PAGE as i32;
 
-type Page = calls::Page<Row>;
+type Page = calls::Page<Row, String>;
 
 /// What a row needs.
 #[derive(Clone, Copy, Debug)]

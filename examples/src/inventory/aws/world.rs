@@ -124,7 +124,7 @@ impl Accounts {
                 let clients = Arc::new(Clients::new(&config, mode.rules(Cloud::Aws), &quotas));
                 let wanted = |kind: &Kind| kind.service().is_none_or(|service| services.contains(&service));
                 let sources =
-                    Kind::ALL.iter().filter(|kind| wanted(kind)).map(|kind| Source::Aws(clients.clone(), *kind));
+                    Kind::ALL.iter().filter(|kind| wanted(kind)).map(|kind| Source::Aws(clients.clone(), *kind, None));
                 listings.extend(sources.map(|source| Listing::new(place.clone(), source, fan_out)));
             }
         }

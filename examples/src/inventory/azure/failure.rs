@@ -1,0 +1,67 @@
+//! What an error of the Azure SDK says.
+
+use std::error::Error as StdError;
+use std::io;
+
+use azure_core::error::{Error, ErrorKind};
+use azure_core::http::headers::Headers;
+use cloud_governor::{Facts, Transport};
+
+use crate::inventory::cloud::Cloud;
+use crate::inventory::failure::{Failed, Reading, chain};
+
+/// How far an error's sources are followed: one may name itself as its own source.
+const DEEPEST: usize = 32;
+
+impl Failed for Error {
+    const CLOUD: Cloud = Cloud::Azure;
+
+    fn reading(&self) -> Reading<'_> {
+        // A token that cannot be had is an error of kind `Credential`, and says why in its sources.
+        let prefix = if matches!(self.kind(), ErrorKind::Credential) { "no token: " } else { "" };
+        let mut next: Option<&(dyn StdError + 'static)> = Some(self);
+        for _ in 0..DEEPEST {
+            let Some(error) = next else { break };
+            let reading = match error.downcast_ref::<Error>().map(Error::kind) {
+                Some(ErrorKind::HttpResponse { status, error_code, raw_response }) => {
+                    let code = error_code.as_deref();
+                    Some(answer(u16::from(*status), code, raw_response.as_deref().map(|raw| raw.headers())))
+                }
+                Some(ErrorKind::Connection) => Some(silence(Transport::Connect, chain(error))),
+                Some(ErrorKind::Io) if is_late(error) => Some(silence(Transport::Timeout, "timed out".to_owned())),
+                Some(ErrorKind::Io) => Some(silence(Transport::Io, chain(error))),
+                _ => None,
+            };
+            if let Some(Reading { facts, text, answered }) = reading {
+                return Reading { facts, text: format!("{prefix}{text}"), answered };
+            }
+            next = error.source();
+        }
+        Reading { facts: None, text: chain(self), answered: false }
+    }
+}
+
+fn answer<'a>(status: u16, code: Option<&'a str>, headers: Option<&'a Headers>) -> Reading<'a> {
+    let facts = Facts::new().status(status);
+    let facts = match code {
+        Some(code) => facts.code(code),
+        None => facts,
+    };
+    let headers = headers.into_iter().flat_map(Headers::iter);
+    let facts = facts.headers(headers.map(|(name, value)| (name.as_str(), value.as_str())));
+    let text = format!("{} (HTTP {status})", code.unwrap_or("an error without a code"));
+    Reading { facts: Some(facts), text, answered: true }
+}
+
+fn silence(transport: Transport, text: String) -> Reading<'static> {
+    Reading { facts: Some(Facts::new().transport(transport)), text, answered: false }
+}
+
+fn is_late(error: &(dyn StdError + 'static)) -> bool {
+    let sources = std::iter::successors(Some(error), |error| error.source()).take(DEEPEST);
+    let mut kinds = sources.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.any(|kind| kind == io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests;
