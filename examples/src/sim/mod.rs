@@ -9,6 +9,7 @@
 //! brownout costs tokens, and a service that is down costs none.
 
 pub mod aws;
+pub mod azure;
 
 mod bucket;
 mod cloud;
