@@ -282,6 +282,13 @@ impl Call {
         block_on_admission(Admission::new(&self.core))
     }
 
+    /// An attempt that something else has made already, at `sent_at` by the governor's clock, without asking to be
+    /// admitted: for a front end that learns of it by its outcome. Nothing is waited for, nothing is refused, and no slot
+    /// is held. If an earlier attempt has not reported, it counts as cancelled.
+    pub fn attempted(&mut self, sent_at: Timestamp) -> Attempt {
+        self.core.attempted(sent_at)
+    }
+
     /// The front end stops for a reason of its own, after a failure that was worth retrying: counts as a give-up.
     /// Does nothing if the call has ended, or no attempt has failed.
     pub fn give_up(&mut self) {

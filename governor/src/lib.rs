@@ -110,6 +110,6 @@ pub use handle::Handle;
 pub use limiter::Phase;
 pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
 pub use registry::MAX_LEAVES;
-pub use scope::{ParseScopeError, Scope};
+pub use scope::{ParseScopeError, Scope, UnknownVerb, Verb};
 pub use stats::{Bound, SlowedBucket, Stats, Summary, Totals, stats_scope};
 pub use waiters::Priority;

@@ -58,7 +58,7 @@ pub(crate) struct Registry {
 
 /// The scope whose state a call shares: without the operation, unless operations have limits of their own.
 pub(crate) fn leaf_scope(scope: &Scope, settings: &ProviderSettings) -> Scope {
-    if settings.is_per_operation(scope.service(), scope.operation()) { scope.clone() } else { scope.service_scope() }
+    if settings.is_per_operation(scope) { scope.clone() } else { scope.service_scope() }
 }
 
 impl Registry {
@@ -243,7 +243,7 @@ impl Registry {
                 regrouped.push(scope.clone());
                 continue;
             }
-            let limits = settings.limits_for(scope.service(), scope.operation());
+            let limits = settings.limits_for(scope);
             let throttle = known.throttle_for(&settings, scope);
             wakers.extend(leaf.bucket().reconfigure(limits, throttle, now));
             leaf.breaker().reconfigure(settings.breaker.failures, settings.breaker.cooldown);

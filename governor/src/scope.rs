@@ -1,11 +1,14 @@
 //! Whom a call is charged to: provider / account / region / service / operation.
 
+mod verb;
+
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+pub use verb::{UnknownVerb, Verb};
 
 /// Where a call goes, as far as limits are concerned.
 ///
@@ -14,6 +17,12 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 /// accounts keep their own slash (`gcp/projects/my-project/*/cloudasset/ListAssets`); any other slash inside a part
 /// is percent-encoded, so that every scope survives [`to_string`](ToString::to_string) and
 /// [`parse`](str::parse) unchanged.
+///
+/// Where a service counts its reads, writes and deletes apart, as Azure Resource Manager does, a scope has a [`Verb`]
+/// too. It stands behind the service: `azure/<subscription>/*/network:read/VirtualNetworks.listAll`. Calls that differ
+/// in it share no bucket and no breaker, and **a call made by hand without a verb lands in the scope that has none**: to
+/// be paced with a plugin's calls it must name the verb that they have. A colon in a service's own name is
+/// percent-encoded where it would read as a verb's.
 ///
 /// A scope is cheap to clone. The provider is kept in lower case; the other parts are kept as given.
 ///
@@ -25,6 +34,12 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 /// assert_eq!("aws/123456789012/eu-west-1/ec2/DescribeVpcs".parse::<Scope>().unwrap(), scope);
 /// assert_eq!(scope.service_scope().to_string(), "aws/123456789012/eu-west-1/ec2");
 /// assert_eq!(scope.account_scope().to_string(), "aws/123456789012/*/*");
+///
+/// use cloud_governor::Verb;
+///
+/// let reads = Scope::new("azure", "subscription-id", "", "network").with_verb(Verb::Read);
+/// assert_eq!(reads.with_operation("VirtualNetworks.listAll").service_scope(), reads);
+/// assert_eq!(reads.to_string(), "azure/subscription-id/*/network:read");
 /// ```
 #[derive(Clone)]
 pub struct Scope {
@@ -35,6 +50,7 @@ pub struct Scope {
 #[derive(PartialEq, Eq)]
 struct Parts {
     hash: u64,
+    verb: Option<Verb>,
     /// Where provider, account, region and service end. The rest is the operation, empty where there is none.
     ends: [u32; 4],
     text: Box<str>,
@@ -55,10 +71,10 @@ impl Scope {
         service: impl AsRef<str>,
     ) -> Self {
         let provider = known(provider.as_ref()).to_ascii_lowercase();
-        Scope::of([&provider, known(account.as_ref()), known(region.as_ref()), known(service.as_ref()), ""])
+        Scope::of([&provider, known(account.as_ref()), known(region.as_ref()), known(service.as_ref()), ""], None)
     }
 
-    fn of(parts: [&str; 5]) -> Self {
+    fn of(parts: [&str; 5], verb: Option<Verb>) -> Self {
         // Keyed anew in every process, so that nobody can choose names that collide.
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         let mut end = 0;
@@ -67,7 +83,7 @@ impl Scope {
             end += part.len();
             u32::try_from(end).unwrap_or(u32::MAX)
         });
-        Scope { parts: Arc::new(Parts { hash: KEYS.hash_one(parts), ends, text: parts.concat().into() }) }
+        Scope { parts: Arc::new(Parts { hash: KEYS.hash_one((parts, verb)), verb, ends, text: parts.concat().into() }) }
     }
 
     /// A hash of the whole scope, made when the scope was.
@@ -82,11 +98,19 @@ impl Scope {
             MISSING => "",
             operation => operation,
         };
-        Scope::of([self.provider(), self.account(), self.region(), self.service(), operation])
+        Scope::of([self.provider(), self.account(), self.region(), self.service(), operation], self.verb())
     }
 
-    fn by_part(&self) -> [&str; 5] {
-        [self.provider(), self.account(), self.region(), self.service(), self.operation().unwrap_or_default()]
+    /// This scope with the verb set, or taken off by `None`.
+    #[must_use]
+    pub fn with_verb(&self, verb: impl Into<Option<Verb>>) -> Self {
+        let operation = self.operation().unwrap_or_default();
+        Scope::of([self.provider(), self.account(), self.region(), self.service(), operation], verb.into())
+    }
+
+    fn by_part(&self) -> ([&str; 4], Option<Verb>, Option<&str>) {
+        let service = [self.provider(), self.account(), self.region(), self.service()];
+        (service, self.verb(), self.operation())
     }
 
     /// The cloud or API, in lower case: `aws`, `azure`, `gcp`, `github`, ..; `*` if missing.
@@ -109,13 +133,18 @@ impl Scope {
         self.parts.between(self.parts.ends[2], self.parts.ends[3])
     }
 
+    /// What its calls do, where the service's limits go by that.
+    pub fn verb(&self) -> Option<Verb> {
+        self.parts.verb
+    }
+
     /// The API operation, if there is one.
     pub fn operation(&self) -> Option<&str> {
         let operation = self.parts.text.get(self.parts.ends[3] as usize..).unwrap_or_default();
         Some(operation).filter(|operation| !operation.is_empty())
     }
 
-    /// This scope without its operation.
+    /// This scope without its operation; it keeps its verb.
     #[must_use]
     pub fn service_scope(&self) -> Self {
         match self.operation() {
@@ -148,9 +177,16 @@ impl fmt::Display for Scope {
         write_part(f, self.provider())?;
         f.write_str("/")?;
         write_account(f, self.account())?;
-        for part in [self.region(), self.service()].into_iter().chain(self.operation()) {
+        f.write_str("/")?;
+        write_part(f, self.region())?;
+        f.write_str("/")?;
+        write_service(f, self.service())?;
+        if let Some(verb) = self.verb() {
+            write!(f, ":{verb}")?;
+        }
+        if let Some(operation) = self.operation() {
             f.write_str("/")?;
-            write_part(f, part)?;
+            write_part(f, operation)?;
         }
         Ok(())
     }
@@ -160,6 +196,14 @@ fn write_part(f: &mut fmt::Formatter<'_>, part: &str) -> fmt::Result {
     match part {
         MISSING => f.write_str(MISSING),
         _ => write!(f, "{}", utf8_percent_encode(part, RESERVED)),
+    }
+}
+
+/// A name that ends as if a verb followed has that colon encoded.
+fn write_service(f: &mut fmt::Formatter<'_>, service: &str) -> fmt::Result {
+    match Verb::split(service) {
+        Some((name, verb)) => write!(f, "{}%3A{verb}", utf8_percent_encode(name, RESERVED)),
+        None => write_part(f, service),
     }
 }
 
@@ -221,7 +265,11 @@ impl FromStr for Scope {
             _ => return Err(fail("it has more than five parts")),
         };
         let part = |segment: &str| decode(segment).map_err(fail);
-        let scope = Scope::new(part(provider)?, account, part(region)?, part(service)?);
+        let (service, verb) = match Verb::split(service) {
+            Some((service, verb)) => (service, Some(verb)),
+            None => (*service, None),
+        };
+        let scope = Scope::new(part(provider)?, account, part(region)?, part(service)?).with_verb(verb);
         match operation {
             Some(operation) => Ok(scope.with_operation(part(operation)?)),
             None => Ok(scope),

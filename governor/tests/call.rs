@@ -79,6 +79,46 @@ async fn an_attempt_that_was_not_sent_gives_its_token_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_attempt_made_without_asking_waits_for_nothing_and_is_judged_like_any() {
+    let yaml =
+        "ratelimit: { github: { account_concurrency: 1, max_retries: 1, max_rps: 0.1, burst: 1, floor_rps: 0.01 } }";
+    let governor = governor(yaml);
+    let sent_at = governor.clock().now();
+    let _in_flight = admit(&mut governor.call(&scope())).await;
+    let mut call = governor.call(&scope()).without_slot();
+    let attempt = call.attempted(sent_at);
+    assert_eq!(attempt.number(), 1);
+    assert!(matches!(attempt.finish(fails(Class::Throttled)), Verdict::Retry { .. }));
+    let verdict = admit(&mut call).await.finish(fails(Class::Throttled));
+    assert_eq!(verdict, Verdict::GiveUp(GiveUp::RetriesExhausted));
+    let totals = governor.summary().totals;
+    assert_eq!((totals.operations, totals.calls, totals.throttled, totals.gave_up), (2, 3, 2, 1));
+    assert_eq!(governor.inspect(&scope()).map(|leaf| leaf.slots_in_use), Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_made_without_asking_into_an_open_circuit_is_recorded_and_not_repeated() {
+    let governor = governor(QUICK_BREAKER);
+    open_circuit(&governor).await;
+    let mut call = governor.call(&scope()).policy(RetryPolicy::builder().max_retries(3).build().expect("sound"));
+    let attempt = call.attempted(governor.clock().now());
+    assert!(matches!(attempt.finish(fails(Class::Transient)), Verdict::Retry { .. }));
+    assert_eq!(call.admit().await.map_err(|refusal| refusal.kind()).err(), Some(RefusalKind::CircuitOpen));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_made_without_asking_takes_the_place_of_one_that_did_not_report() {
+    let governor = governor(ONE_SLOT);
+    let mut call = governor.call(&scope());
+    let unreported = admit(&mut call).await;
+    let attempt = call.attempted(governor.clock().now());
+    assert_eq!(governor.inspect(&scope()).map(|leaf| leaf.slots_in_use), Some(0));
+    assert_eq!(attempt.finish(Outcome::Success), Verdict::Done);
+    assert_eq!(unreported.finish(fails(Class::Transient)), Verdict::Done);
+    assert_eq!(governor.summary().totals.transient_errors, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_never_reports_failed_and_its_slot_goes_back_first() {
     let governor = governor(ONE_SLOT);
     let mut call = governor.call(&scope());
@@ -287,7 +327,9 @@ async fn one_of_a_hundred_is_sent_when_the_cooldown_ends_and_its_success_lets_al
         }
     }
     assert_eq!((probes.len(), governor.summary().totals.calls - calls), (1, 1));
+    assert!(probes[0].is_probe());
     assert_eq!(probes[0].finish(Outcome::Success), Verdict::Done);
+    assert!(probes[0].is_probe() && !admit(&mut governor.call(&scope())).await.is_probe());
     assert!(governor.call(&scope()).admit().await.is_ok());
 }
 

@@ -227,13 +227,22 @@ async fn reset_lets_those_in_a_pause_go_at_once() {
 /// The only test of the process-wide governor: it is one for all tests of this file.
 #[test]
 fn the_process_wide_governor_takes_the_last_settings_and_can_be_replaced() {
-    let rps = || get_governor().settings("process-wide").limits_for("any", None).max_rps();
+    let rps =
+        || get_governor().settings("process-wide").limits_for(&Scope::new("process-wide", "", "", "any")).max_rps();
     let first = configure(config("ratelimit: { process-wide: { max_rps: 3 } }"));
     assert_eq!(rps(), 3.0);
     configure(config("ratelimit: { process-wide: { max_rps: 5 } }"));
-    assert_eq!((rps(), first.settings("process-wide").limits_for("any", None).max_rps()), (5.0, 5.0), "one governor");
+    assert_eq!(
+        (rps(), first.settings("process-wide").limits_for(&Scope::new("process-wide", "", "", "any")).max_rps()),
+        (5.0, 5.0),
+        "one governor"
+    );
     let fresh = reset_governor();
     assert_eq!(rps(), 20.0);
     assert_eq!(fresh.summary().totals.calls, 0);
-    assert_eq!(first.settings("process-wide").limits_for("any", None).max_rps(), 5.0, "its holder keeps the old one");
+    assert_eq!(
+        first.settings("process-wide").limits_for(&Scope::new("process-wide", "", "", "any")).max_rps(),
+        5.0,
+        "its holder keeps the old one"
+    );
 }

@@ -6,7 +6,9 @@ mod common;
 
 use std::io;
 
-use cloud_governor::{Class, Classification, Governor, Outcome, Resilience, RetryPolicy, Scope, Stats, stats_scope};
+use cloud_governor::{
+    Class, Classification, Governor, Outcome, Resilience, RetryPolicy, Scope, Stats, Verb, stats_scope,
+};
 use common::*;
 use serde_json::json;
 
@@ -272,6 +274,25 @@ async fn a_storm_is_one_line_for_each_service() {
     let messages = governor.messages();
     assert_eq!(messages.len(), 1);
     assert!(messages[0].starts_with("aws/123456789012/eu-west-1/ec2: throttled 60x, slowed to "), "{messages:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_and_writes_of_a_service_that_counts_them_apart_share_no_bucket_and_have_lines_of_their_own() {
+    let governor = governor("ratelimit: { azure: { max_retries: 0, services: { 'network:write': { max_rps: 4 } } } }");
+    let network = Scope::new("azure", "sub", "", "network");
+    let [reads, writes] = [Verb::Read, Verb::Write].map(|verb| network.with_verb(verb));
+    run(&governor, &writes.with_operation("PutSubnet"), |_| fails(Class::Throttled)).await;
+    run(&governor, &reads.with_operation("ListSubnets"), |_| fails(Class::Transient)).await;
+    run(&governor, &network.with_operation("ByHand"), |_| Outcome::Success).await;
+    let rate = |scope: &Scope| governor.inspect(scope).unwrap().rate_rps;
+    assert_eq!((rate(&writes), rate(&reads), rate(&network)), (2.0, 20.0, 20.0));
+    assert_eq!(
+        governor.messages(),
+        [
+            "azure/sub/*/network:read: 1 transient error, gave up 1x",
+            "azure/sub/*/network:write: throttled 1x, slowed to 2.0 rps, gave up 1x",
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cloud_governor::{BreakerState, Classification, Outcome, RetryPolicy, Transport, Verdict};
+use cloud_governor::{Classification, Outcome, RetryPolicy, Transport, Verdict};
 
 use super::{Operation, Phase, State};
 use crate::registry::REGISTRY;
@@ -150,7 +150,7 @@ impl Operation {
             Phase::Answered(Some(attempt)) if state.reading => {
                 // A stream: the caller reads on, with no slot. A probe has its answer: the service is there.
                 attempt.release_slot();
-                if !self.is_probed() {
+                if !attempt.is_probe() {
                     return;
                 }
                 false
@@ -167,11 +167,6 @@ impl Operation {
             return;
         }
         self.finish(&mut state);
-    }
-
-    /// Whether the leaf's circuit is half-open: what is under way is its probe then.
-    fn is_probed(&self) -> bool {
-        self.governor.inspect(&self.scope).is_some_and(|leaf| leaf.breaker == BreakerState::HalfOpen)
     }
 
     /// Lets go of everything: an open success is one, unless its body broke; a retry that never came was given up; the

@@ -197,7 +197,29 @@ impl Core {
         };
         let number = self.sent(&mut state, now, slot, Some(pass));
         drop(state);
-        Some(self.attempt(number))
+        Some(self.attempt(number, false))
+    }
+
+    /// An attempt that was made without asking, by someone who did not know of this. It takes the token that it used, if
+    /// there is one, and has a part in the circuit if that is closed.
+    pub(super) fn attempted(&self, sent_at: Timestamp) -> Attempt {
+        let leaf = self.leaf();
+        let now = self.now();
+        leaf.touch(now);
+        if self.governed() {
+            leaf.bucket().take_at_once(COST, now);
+        }
+        let pass = leaf.breaker().pass_if_closed();
+        let mut state = self.state();
+        if let Some(unreported) = state.current.take() {
+            drop(state);
+            self.cancelled(unreported);
+            state = self.state();
+        }
+        self.begin(&mut state, now);
+        let number = self.sent(&mut state, sent_at.min(now), None, pass);
+        drop(state);
+        self.attempt(number)
     }
 
     /// The call's first admission begins its deadline and gives it its place.
@@ -268,7 +290,7 @@ impl Core {
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
         let number = self.sent(&mut self.state(), now, slot, waiting.pass);
         self.count_waited(waiting.since, now);
-        self.attempt(number)
+        self.attempt(number, waiting.pass.is_some_and(|pass| pass.probe))
     }
 
     /// Notes what the next attempt holds, and gives it its number.
@@ -282,12 +304,12 @@ impl Core {
         number
     }
 
-    fn attempt(&self, number: u32) -> Attempt {
+    fn attempt(&self, number: u32, probe: bool) -> Attempt {
         self.count(|counters| &counters.calls);
         if number > 1 {
             self.count(|counters| &counters.retries);
         }
-        Attempt::new(self.clone(), number)
+        Attempt::new(self.clone(), number, probe)
     }
 
     /// Counts what was waited, leaves every line and frees the probe's place.

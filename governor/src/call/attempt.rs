@@ -23,13 +23,14 @@ use crate::scope::Scope;
 pub struct Attempt {
     core: Core,
     number: u32,
+    probe: bool,
     /// Then there is nothing to give back when it is dropped.
     finished: AtomicBool,
 }
 
 impl Attempt {
-    pub(super) fn new(core: Core, number: u32) -> Self {
-        Attempt { core, number, finished: AtomicBool::new(false) }
+    pub(super) fn new(core: Core, number: u32, probe: bool) -> Self {
+        Attempt { core, number, probe, finished: AtomicBool::new(false) }
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
@@ -71,6 +72,12 @@ impl Attempt {
         self.number
     }
 
+    /// Whether it is a half-open circuit's one probe: until it settles, the scope's other calls are refused. A front end that
+    /// leaves an answer open for long should settle a probe as soon as the service is seen to be there.
+    pub fn is_probe(&self) -> bool {
+        self.probe
+    }
+
     /// How long the attempt may take, by its policy.
     pub fn timeout(&self) -> Option<Duration> {
         self.core.state().terms.policy.attempt_timeout(&self.core.target().settings.retry)
@@ -104,7 +111,7 @@ impl Core {
         state.current.take_if(|current| current.number == number)
     }
 
-    fn cancelled(&self, mut current: Current) {
+    pub(super) fn cancelled(&self, mut current: Current) {
         current.spend();
         if let Some(pass) = current.pass {
             self.leaf().breaker().release(pass);

@@ -41,6 +41,9 @@ const QUOTAS: &[&str] = &[
 const DAILY_QUOTA_NAMES: &[&str] = &["perday", "per_day", "per-day", "per day", "daily", "1/d/"];
 const DAILY_MESSAGES: &[&str] = &["perday", "per day", "daily limit", "daily quota"];
 const UNAVAILABLE: &[&str] = &["ServiceUnavailable", "ServiceUnavailableException"];
+/// What Azure's services say when they fail, as against: when they are asked too often.
+const AZURE_OUTAGES: &[&str] =
+    &["ServiceUnavailable", "ServerTimeout", "GatewayTimeout", "InternalError", "InternalServerError"];
 const TRANSACTION_CANCELED: &[&str] = &["TransactionCanceledException"];
 const CALLERS_REASONS: &[&str] = &[
     "accessdenied",
@@ -111,6 +114,11 @@ const ROWS: &[Row] = &[
         "SubscriptionRequestsThrottled", "ResourceRequestsThrottled", "ResourceCollectionRequestsThrottled",
         "activityLimitReached", "RateLimiting", "ServerBusy", "server-busy", "50009",
     ]).is(Throttled, Safe),
+    // A partition of the storage account has more to do than it can. It may have been executed.
+    on(AZURE).code(&["OperationTimedOut"]).status(&[500]).is(Throttled, IfIdempotent),
+    // An outage, which a lower rate would only prolong, unless it asks for one.
+    on(AZURE).code(AZURE_OUTAGES).message(ANY_THROTTLE_WORD).status(&[500, 502, 503, 504]).is(Throttled, IfIdempotent),
+    on(AZURE).code(AZURE_OUTAGES).status(&[500, 502, 503, 504]).is(Transient, IfIdempotent),
     // Compute wraps its rate limits in the code that otherwise means a full core quota.
     on(AZURE).code(&["OperationNotAllowed"]).status(&[429]).is(Throttled, Safe),
     on(AZURE).code(&[

@@ -232,6 +232,78 @@ fn quotas_and_missing_capacity_are_fatal() {
     }
 }
 
+/// What Microsoft's pages say of each code, and what an answer without one is taken for.
+#[test]
+fn every_code_of_azure_has_its_class() {
+    let [throttled, locked] = &[Class::Throttled, Class::Locked].map(safe);
+    let [soft, transient] = &[Class::Throttled, Class::Transient].map(if_idempotent);
+    let fatal = &Classification::fatal();
+    for (codes, statuses, expected) in [
+        // Resource Manager, Compute, Graph, Resource Graph, Storage, Cosmos DB, Service Bus.
+        (&["SubscriptionRequestsThrottled", "ResourceRequestsThrottled"][..], &[429][..], throttled),
+        (&["ResourceCollectionRequestsThrottled", "OperationNotAllowed"], &[429], throttled),
+        (&["TooManyRequests", "activityLimitReached"], &[429, 503, 400], throttled),
+        (&["RateLimiting", "3200", "Whatever"], &[429], throttled),
+        (&["ServerBusy", "server-busy", "50009"], &[503, 400], throttled),
+        (&["OperationTimedOut"], &[500], soft),
+        // What the SDK puts in place of a code that is missing is none.
+        (&["Service Unavailable", "Whatever"], &[503], soft),
+        (&["ServiceUnavailable", "ServerTimeout", "InternalServerError"], &[503, 500], transient),
+        (&["InternalError", "GatewayTimeout", "Whatever"], &[500, 502, 504], transient),
+        (&["OperationTimedOut"], &[504, 408], transient),
+        (&["RetryableError", "ReferencedResourceNotProvisioned"], &[429], locked),
+        (&["RetryableErrorDueToAnotherOperation"], &[429], locked),
+        (&["AnotherOperationInProgress", "ConflictingConcurrentWriteNotAllowed"], &[409], fatal),
+        (&["StorageAccountOperationInProgress", "RetryableError"], &[409], fatal),
+        (&["QuotaExceeded", "ResourceQuotaExceeded"], &[400, 403, 409, 429], fatal),
+        (&["OperationNotAllowed"], &[400, 403, 409], fatal),
+        (&["SkuNotAvailable", "AllocationFailed", "ZonalAllocationFailed"], &[409, 200, 429], fatal),
+        (&["AccountIsDisabled", "1028", "AuthorizationFailed"], &[403], fatal),
+        (&["ServiceUnavailable", "InternalServerError"], &[400, 404, 409], fatal),
+    ] {
+        for code in codes {
+            for &status in statuses {
+                assert_eq!(azure(code, status), *expected, "{code} {status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_outage_that_azure_names_lowers_no_rate_unless_its_message_asks_for_it() {
+    let told =
+        |message| verdict(Facts::new().provider("azure").code("ServiceUnavailable").status(503).message(message));
+    assert_eq!(told("The service is unavailable now."), if_idempotent(Class::Transient));
+    assert_eq!(told("The request is being throttled."), if_idempotent(Class::Throttled));
+}
+
+#[test]
+fn a_wait_that_azure_asks_for_is_heeded_unless_the_answer_is_fatal() {
+    let told = |code: &'static str, status| {
+        let facts = Facts::new().provider("azure").code(code).status(status);
+        verdict(facts.header("x-ms-retry-after-ms", "1500")).retry_after
+    };
+    let wait = Some(Duration::from_millis(1_500));
+    for (code, status) in [
+        ("SubscriptionRequestsThrottled", 429),
+        ("OperationNotAllowed", 429),
+        ("ServerBusy", 503),
+        ("RetryableErrorDueToAnotherOperation", 429),
+        ("ServiceUnavailable", 503),
+    ] {
+        assert_eq!(told(code, status), wait, "{code} {status}");
+    }
+    for (code, status) in [
+        ("OperationNotAllowed", 409),
+        ("AnotherOperationInProgress", 409),
+        ("Conflict", 409),
+        ("OperationNotAllowed", 403),
+        ("QuotaExceeded", 429),
+    ] {
+        assert_eq!(told(code, status), None, "{code} {status}");
+    }
+}
+
 // ===== Google =====
 
 fn gcp() -> Facts<'static> {

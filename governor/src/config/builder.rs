@@ -22,14 +22,15 @@ use crate::classify::Rule;
 /// is read, and nothing refused, before [`build`](ConfigBuilder::build).
 ///
 /// ```
-/// use cloud_governor::Config;
+/// use cloud_governor::{Config, Scope};
 ///
 /// let config = Config::builder()
 ///     .provider("aws", |aws| aws.max_retries(3).service("ec2.RunInstances", |run| run.max_rps(2.0).burst(5.0)))
 ///     .build()?;
 /// let aws = config.provider("aws");
 /// assert_eq!(aws.retry.max_retries, 3);
-/// assert_eq!(aws.limits_for("ec2", Some("RunInstances")).max_rps(), 2.0);
+/// let run = Scope::new("aws", "123456789012", "eu-west-1", "ec2").with_operation("RunInstances");
+/// assert_eq!(aws.limits_for(&run).max_rps(), 2.0);
 /// # Ok::<(), cloud_governor::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -287,14 +288,15 @@ impl ProviderBuilder {
         self.set(&["rules"], Value::Rules(rules.into_iter().collect()))
     }
 
-    /// Sets what holds for one service (`ec2`) or one operation (`ec2.RunInstances`).
+    /// Sets what holds for one service (`ec2`), for its reads, writes or deletes where it counts them apart
+    /// (`network:write`), or for one operation (`ec2.RunInstances`).
     pub fn service(self, name: impl AsRef<str>, set: impl FnOnce(ServiceBuilder) -> ServiceBuilder) -> Self {
         let service = set(ServiceBuilder { node: Node::new(Value::Map(Vec::new())) });
         self.set(&["services", name.as_ref()], service.node.value)
     }
 }
 
-/// Sets the figures of one service or operation in code.
+/// Sets the figures of one service, a verb of it, or an operation in code.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ServiceBuilder {
@@ -307,7 +309,7 @@ impl ServiceBuilder {
         self
     }
 
-    /// Gives each operation of the service a bucket and a breaker of its own.
+    /// Gives each operation of the service, or of the verb, a bucket and a breaker of its own.
     pub fn per_operation(self, per_operation: bool) -> Self {
         self.set("per_operation", Value::Bool(per_operation))
     }

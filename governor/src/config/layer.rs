@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::error::{ConfigOrigin, ConfigProblem};
-use super::names::{check_provider, is_operation};
+use super::names::{check_provider, check_service, is_operation};
 use super::node::{Entry, Node, Value};
 use super::read::{
     At, Reading, Section, Source, boolean, count, duration, jitter, law, number, optional_duration, optional_number,
@@ -99,7 +99,7 @@ partial! {
     }
 }
 
-/// What is set for one `<service>` or `<service>.<Operation>`.
+/// What is set for one `<service>`, `<service>:<verb>` or `<service>.<Operation>`.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     /// As it was written last; the map's key is the same in lower case, so that `EC2` in a variable's name meets
@@ -232,8 +232,7 @@ fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
     let mut services = BTreeMap::new();
     for (path, Entry { key, line, node }) in section.rest() {
         let identity = key.to_ascii_lowercase();
-        if key.trim() != key || key.split('.').any(str::is_empty) {
-            let message = format!("`{key}` is neither a service nor a `<service>.<Operation>`");
+        if let Err(message) = check_service(&key) {
             reading.report(path, line, message);
             continue;
         }

@@ -46,7 +46,8 @@
 //! ```
 //!
 //! The document holds `ratelimit` and nothing else; an empty one stands for the defaults, and an empty section for
-//! one that is left out. A service or an operation takes each figure it does not set from the level above it, save
+//! one that is left out. The levels are provider < service < service:verb < service.Operation. Each takes what it does not
+//! set from the level above it, save
 //! that a `max_rps` without a `burst` brings its own burst of one second's worth. Where no `max_rps` is known, a leaf starts
 //! at 20 calls per second, and [its law](crate::control) says whether it stays there.
 //!
@@ -63,12 +64,20 @@
 //!       secretsmanager: { max_rps: 2, burst: 2 }
 //!       ec2: { per_operation: true, max_rps: 20 }
 //!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: law, max_rps, burst, floor_rps
+//!   azure:
+//!     services:
+//!       network: { max_rps: 25 }
+//!       network:write: { max_rps: 10, burst: 200 }      # its writes; or :read, :delete. As a service, else the service's
+//!   github:
 //!     rules:
 //!       - { code: SlowDownPlease, status: 420, class: throttled }
 //! # "#;
-//! # let aws = cloud_governor::Config::from_yaml(text, "docs")?.provider("aws");
-//! # assert_eq!(aws.limits_for("ec2", Some("RunInstances")), cloud_governor::Limits::new(2.0, 5.0, 0.05)?);
-//! # assert_eq!(aws.rules.len(), 1);
+//! # let config = cloud_governor::Config::from_yaml(text, "docs")?;
+//! # let run = cloud_governor::Scope::new("aws", "", "", "ec2").with_operation("RunInstances");
+//! # assert_eq!(config.provider("aws").limits_for(&run), cloud_governor::Limits::new(2.0, 5.0, 0.05)?);
+//! # let writes = cloud_governor::Scope::new("azure", "", "", "network").with_verb(cloud_governor::Verb::Write);
+//! # assert_eq!(config.provider("azure").limits_for(&writes), cloud_governor::Limits::new(10.0, 200.0, 0.05)?);
+//! # assert_eq!(config.provider("github").rules.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

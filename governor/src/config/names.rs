@@ -1,6 +1,7 @@
-//! Which keys name a provider, and which an operation.
+//! Which keys name a provider, a service, a verb of one, or an operation.
 
 use super::node::Value;
+use crate::scope::Verb;
 
 /// Names that are keys of a provider: as a provider's name they are a key written one level too high.
 const SETTINGS: [&str; 21] = [
@@ -54,5 +55,33 @@ pub(super) fn check_provider(name: &str, written: &str, value: &Value) -> Result
 
 /// Operations are written with capitals, services without: `ec2.RunInstances` against `storage.blob`.
 pub(super) fn is_operation(key: &str) -> bool {
-    key.rsplit_once('.').is_some_and(|(_, last)| last.contains(|c: char| c.is_ascii_uppercase()))
+    operation(key).is_some()
+}
+
+fn operation(key: &str) -> Option<(&str, &str)> {
+    key.rsplit_once('.').filter(|(_, last)| last.contains(|c: char| c.is_ascii_uppercase()))
+}
+
+/// Whether a key names a service, a verb of one, or an operation.
+pub(super) fn check_service(key: &str) -> Result<(), String> {
+    let (name, verb) = match split_verb(key) {
+        Some((name, verb)) => (name, Some(verb)),
+        None => (key, None),
+    };
+    if key.trim() != key || name.split('.').any(str::is_empty) {
+        return Err(format!("`{key}` is neither a service nor a `<service>:<verb>` nor a `<service>.<Operation>`"));
+    }
+    let Some((service, operation)) = operation(name) else { return Ok(()) };
+    let unmarked = split_verb(service).map(|(service, _)| service);
+    if verb.is_none() && unmarked.is_none() {
+        return Ok(());
+    }
+    let service = unmarked.unwrap_or(service);
+    Err(format!("`{key}` names an operation and a verb, but an operation goes without: write `{service}.{operation}`"))
+}
+
+/// The service and the verb, in any case as it may come from a variable's name.
+fn split_verb(key: &str) -> Option<(&str, &str)> {
+    let (name, code) = key.rsplit_once(':')?;
+    code.to_ascii_lowercase().parse::<Verb>().ok().map(|_| (name, code))
 }

@@ -95,7 +95,7 @@ fn retry(provider: &Provider, default: RetrySettings) -> RetrySettings {
 fn services(provider: Provider) -> Services {
     let figure = |set: Option<At<f64>>| set.map(|at| at.value);
     let overrides = provider.services.into_values().map(|service| Override {
-        per_operation: value(&service.per_operation, false),
+        per_operation: service.per_operation.map(|at| at.value),
         law: service.law.map(|at| at.value),
         max_rps: service.rates.max_rps.map(|at| at.value),
         burst: service.rates.burst.map(|at| at.value),

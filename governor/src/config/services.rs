@@ -1,8 +1,9 @@
-//! What is set for single services and operations, and what follows for each.
+//! What is set for single services, verbs of theirs and operations, and what follows for each.
 
 use super::settings::{LawName, Limits, ProviderSettings, ThrottleSettings};
+use crate::scope::{Scope, Verb};
 
-/// What is set for single services and operations.
+/// What is set for single services, verbs of theirs and operations.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Services {
     /// The provider's floor before its own rate lowered it.
@@ -16,11 +17,11 @@ impl Default for Services {
     }
 }
 
-/// What is set for one `<service>` or `<service>.<Operation>`.
+/// What is set for one `<service>`, `<service>:<verb>` or `<service>.<Operation>`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Override {
     pub(super) key: String,
-    pub(super) per_operation: bool,
+    pub(super) per_operation: Option<bool>,
     pub(super) law: Option<LawName>,
     /// The inner one is none where it is said to be unknown; so is that of the burst.
     pub(super) max_rps: Option<Option<f64>>,
@@ -33,6 +34,12 @@ impl Override {
         self.key.eq_ignore_ascii_case(service)
     }
 
+    fn is_verb(&self, service: &str, verb: Verb) -> bool {
+        self.key
+            .rsplit_once(':')
+            .is_some_and(|(key, code)| code.eq_ignore_ascii_case(verb.code()) && key.eq_ignore_ascii_case(service))
+    }
+
     /// A service's name may hold dots itself (`storage.blob`), so the key is compared whole, never split.
     fn is_operation(&self, service: &str, operation: &str) -> bool {
         self.key
@@ -43,16 +50,18 @@ impl Override {
 }
 
 impl ProviderSettings {
-    /// The bucket figures of an operation, or of a service as a whole.
+    /// The bucket figures of a scope: of an operation, of a service's reads, writes or deletes, or of a service as a whole.
+    /// Whose settings these are is settled; the scope's provider, account and region do not matter.
     ///
-    /// Each figure is taken from the override of `<service>.<Operation>`, else from that of the service, else from
-    /// the provider. The burst goes with the rate: where an override sets a rate and no burst, the burst is one
-    /// second's worth of that rate. Services are compared without regard to ASCII case, operations exactly.
-    pub fn limits_for(&self, service: &str, operation: Option<&str>) -> Limits {
+    /// Each figure is taken from the override of `<service>.<Operation>`, else from that of `<service>:<verb>`, else from
+    /// that of the service, else from the provider. The burst goes with the rate: where an override sets a rate and no
+    /// burst, the burst is one second's worth of that rate. Services and verbs are compared without regard to ASCII case,
+    /// operations exactly.
+    pub fn limits_for(&self, scope: &Scope) -> Limits {
         let mut max_rps = self.limits.ceiling();
         let mut burst = self.limits.known_burst();
         let mut floor_rps = self.services.floor_rps;
-        for found in self.overrides(service, operation) {
+        for found in self.overrides(scope) {
             if let Some(rate) = found.max_rps {
                 max_rps = rate;
                 burst = None;
@@ -63,32 +72,44 @@ impl ProviderSettings {
         Limits::of(max_rps, burst, floor_rps)
     }
 
-    /// How an operation, or a service as a whole, slows down and recovers: under its own law, if an override names one.
-    pub fn throttle_for(&self, service: &str, operation: Option<&str>) -> ThrottleSettings {
-        let law = self.overrides(service, operation).filter_map(|found| found.law).last();
+    /// How a scope slows down and recovers: under its own law, if an override names one. The same overrides hold as for
+    /// [`limits_for`](Self::limits_for).
+    pub fn throttle_for(&self, scope: &Scope) -> ThrottleSettings {
+        let law = self.overrides(scope).filter_map(|found| found.law).last();
         ThrottleSettings { law: law.unwrap_or(self.throttle.law), ..self.throttle.clone() }
     }
 
-    /// What is set for a service and then for an operation of it.
-    fn overrides(&self, service: &str, operation: Option<&str>) -> impl Iterator<Item = &Override> {
-        let of_operation = operation.and_then(|operation| self.operation(service, operation));
-        self.service(service).into_iter().chain(of_operation)
+    /// Whether a scope's operation has a bucket and a breaker of its own: there is an override for
+    /// `<service>.<Operation>`, or its service is marked `per_operation`, or the service's reads, writes or deletes are.
+    pub fn is_per_operation(&self, scope: &Scope) -> bool {
+        scope.operation().is_some() && (self.operation(scope).is_some() || self.marks_operations(scope))
     }
 
-    /// Whether an operation has a bucket and a breaker of its own: its service is marked `per_operation`, or there
-    /// is an override for `<service>.<Operation>`.
-    pub fn is_per_operation(&self, service: &str, operation: Option<&str>) -> bool {
-        operation.is_some_and(|operation| {
-            self.operation(service, operation).is_some()
-                || self.service(service).is_some_and(|found| found.per_operation)
-        })
+    fn marks_operations(&self, scope: &Scope) -> bool {
+        let says = |found: Option<&Override>| found.and_then(|found| found.per_operation);
+        says(self.verb(scope)).or_else(|| says(self.service(scope))).unwrap_or(false)
     }
 
-    fn service(&self, service: &str) -> Option<&Override> {
-        self.services.overrides.iter().find(|found| found.is_service(service))
+    /// What is set for a scope's service, then for a verb of it, and then for an operation.
+    fn overrides(&self, scope: &Scope) -> impl Iterator<Item = &Override> {
+        self.service(scope).into_iter().chain(self.verb(scope)).chain(self.operation(scope))
     }
 
-    fn operation(&self, service: &str, operation: &str) -> Option<&Override> {
-        self.services.overrides.iter().find(|found| found.is_operation(service, operation))
+    fn find(&self, is_it: impl Fn(&Override) -> bool) -> Option<&Override> {
+        self.services.overrides.iter().find(|found| is_it(found))
+    }
+
+    fn service(&self, scope: &Scope) -> Option<&Override> {
+        self.find(|found| found.is_service(scope.service()))
+    }
+
+    fn verb(&self, scope: &Scope) -> Option<&Override> {
+        let verb = scope.verb()?;
+        self.find(|found| found.is_verb(scope.service(), verb))
+    }
+
+    fn operation(&self, scope: &Scope) -> Option<&Override> {
+        let operation = scope.operation()?;
+        self.find(|found| found.is_operation(scope.service(), operation))
     }
 }

@@ -3,6 +3,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::*;
+use crate::scope::{Scope, Verb};
 
 mod env;
 mod layers;
@@ -12,6 +13,11 @@ mod rules;
 mod services;
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// A scope of a service, with or without an operation.
+fn of(service: &str, operation: Option<&str>) -> Scope {
+    Scope::new("any", "", "", service).with_operation(operation.unwrap_or_default())
+}
 
 fn yaml(text: &str) -> Result<Config, ConfigError> {
     Config::from_yaml(text, "test.yaml")

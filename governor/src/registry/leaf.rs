@@ -54,7 +54,7 @@ impl Leaf {
         settings: &ProviderSettings,
         now: Timestamp,
     ) -> Self {
-        let limits = settings.limits_for(scope.service(), scope.operation());
+        let limits = settings.limits_for(&scope);
         let throttle = provider.throttle_for(settings, &scope);
         Leaf {
             scope,
@@ -144,7 +144,7 @@ impl Provider {
 
     /// A leaf's throttle settings: the provider's own, shared by all, unless the leaf's differ.
     pub(super) fn throttle_for(&self, settings: &ProviderSettings, scope: &Scope) -> Arc<ThrottleSettings> {
-        let wanted = settings.throttle_for(scope.service(), scope.operation());
+        let wanted = settings.throttle_for(scope);
         let shared = self.throttle.read().unwrap_or_else(PoisonError::into_inner);
         if **shared == wanted { Arc::clone(&shared) } else { Arc::new(wanted) }
     }

@@ -18,7 +18,7 @@ fn a_variable_sets_one_key_in_either_case() {
 fn a_variable_may_hold_a_whole_section() {
     let aws =
         variables([("CLOUD_GOVERNOR__AWS__SERVICES", "{ec2.RunInstances: {max_rps: 2}}")]).unwrap().provider("aws");
-    assert_eq!(aws.limits_for("ec2", Some("RunInstances")).max_rps(), 2.0);
+    assert_eq!(aws.limits_for(&of("ec2", Some("RunInstances"))).max_rps(), 2.0);
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn a_service_in_a_variables_name_is_found_in_upper_case() {
         .build()
         .unwrap();
     let aws = config.provider("aws");
-    assert_eq!(aws.limits_for("s3", None), Limits::new(2.0, 9.0, 0.05).unwrap());
-    assert_eq!(aws.limits_for("ec2", Some("RunInstances")).max_rps(), 4.0);
+    assert_eq!(aws.limits_for(&of("s3", None)), Limits::new(2.0, 9.0, 0.05).unwrap());
+    assert_eq!(aws.limits_for(&of("ec2", Some("RunInstances"))).max_rps(), 4.0);
 }
 
 #[test]

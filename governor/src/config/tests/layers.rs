@@ -23,7 +23,7 @@ fn the_defaults_are_those_of_the_contract() {
         assert_eq!(provider.throttle.recovery_after, SECOND * 5);
         assert_eq!((provider.connect_timeout, provider.read_timeout), (SECOND * 3, SECOND * 60));
         assert_eq!(provider.rules, []);
-        assert_eq!(provider.is_per_operation("ec2", Some("DescribeVpcs")), name == "aws");
+        assert_eq!(provider.is_per_operation(&of("ec2", Some("DescribeVpcs"))), name == "aws");
     }
 }
 
@@ -51,12 +51,12 @@ fn the_worked_example_reads() {
     )
     .unwrap();
     let aws = config.provider("aws");
-    assert_eq!(aws.limits_for("secretsmanager", Some("GetSecretValue")), Limits::new(2.0, 2.0, 0.05).unwrap());
-    assert!(!aws.is_per_operation("secretsmanager", Some("GetSecretValue")));
-    assert_eq!(aws.limits_for("ec2", Some("DescribeVpcs")), Limits::new(20.0, 20.0, 0.05).unwrap());
-    assert!(aws.is_per_operation("ec2", Some("DescribeVpcs")));
-    assert_eq!(aws.limits_for("ec2", Some("RunInstances")), Limits::new(2.0, 5.0, 0.05).unwrap());
-    assert_eq!(aws.limits_for("s3", None), Limits::default());
+    assert_eq!(aws.limits_for(&of("secretsmanager", Some("GetSecretValue"))), Limits::new(2.0, 2.0, 0.05).unwrap());
+    assert!(!aws.is_per_operation(&of("secretsmanager", Some("GetSecretValue"))));
+    assert_eq!(aws.limits_for(&of("ec2", Some("DescribeVpcs"))), Limits::new(20.0, 20.0, 0.05).unwrap());
+    assert!(aws.is_per_operation(&of("ec2", Some("DescribeVpcs"))));
+    assert_eq!(aws.limits_for(&of("ec2", Some("RunInstances"))), Limits::new(2.0, 5.0, 0.05).unwrap());
+    assert_eq!(aws.limits_for(&of("s3", None)), Limits::default());
 }
 
 #[test]
@@ -238,7 +238,8 @@ fn a_law_is_the_operations_else_the_services_else_the_providers_else_the_default
         .provider("gcp", |gcp| gcp.law(LawName::DeliveryRate))
         .build()
         .unwrap();
-    let law = |provider: &str, service: &str, operation| config.provider(provider).throttle_for(service, operation).law;
+    let law =
+        |provider: &str, service: &str, operation| config.provider(provider).throttle_for(&of(service, operation)).law;
     assert_eq!(law("github", "rest", None), LawName::Aimd);
     assert_eq!(law("aws", "ssm", None), LawName::DeliveryRate);
     assert_eq!(law("aws", "EC2", None), LawName::Aimd);
@@ -266,12 +267,12 @@ fn a_ceiling_may_be_unknown_and_a_burst_known() {
     .unwrap();
     let aws = config.provider("aws");
     assert_eq!((aws.limits.ceiling(), aws.limits.burst()), (Some(50.0), 50.0));
-    assert_eq!(aws.limits_for("s3", None), Limits::default());
-    let sqs = aws.limits_for("sqs", None);
+    assert_eq!(aws.limits_for(&of("s3", None)), Limits::default());
+    let sqs = aws.limits_for(&of("sqs", None));
     assert_eq!((sqs.ceiling(), sqs.max_rps(), sqs.burst()), (None, 20.0, 7.0));
     let azure = config.provider("azure").limits;
     assert_eq!((azure.ceiling(), azure.max_rps(), azure.burst()), (None, 20.0, 7.0));
     let in_code =
         Config::builder().provider("aws", |aws| aws.max_rps(50.0).service("s3", |s3| s3.max_rps(None))).build();
-    assert_eq!(in_code.unwrap().provider("aws").limits_for("s3", None), Limits::default());
+    assert_eq!(in_code.unwrap().provider("aws").limits_for(&of("s3", None)), Limits::default());
 }

@@ -5,8 +5,13 @@ use super::*;
 /// Every number that the engine will calculate with is one that it can calculate with.
 fn assert_valid(settings: &ProviderSettings) {
     let in_range = |duration: Duration| duration > Duration::ZERO && duration <= bounds::LONGEST;
-    for (service, operation) in [("ec2", None), ("ec2", Some("RunInstances")), ("s3", Some("Get"))] {
-        let limits = settings.limits_for(service, operation);
+    for scope in [
+        of("ec2", None),
+        of("ec2", Some("RunInstances")),
+        of("ec2", Some("RunInstances")).with_verb(Verb::Read),
+        of("s3", Some("Get")),
+    ] {
+        let limits = settings.limits_for(&scope);
         assert!(limits.max_rps() > 0.0 && limits.max_rps() <= 1e6);
         assert!(limits.burst() >= 1.0 && limits.burst() <= 1e6);
         assert!(limits.floor_rps() > 0.0 && limits.floor_rps() <= limits.max_rps());
@@ -59,6 +64,8 @@ fn key() -> impl Strategy<Value = &'static str> {
         "services.ec2.max_rps",
         "services.ec2.burst",
         "services.ec2.floor_rps",
+        "services.ec2:read.max_rps",
+        "services.ec2:read.burst",
         "services.s3.max_rps",
     ])
 }

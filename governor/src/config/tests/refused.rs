@@ -151,6 +151,16 @@ fn per_operation_on_an_operation_is_refused_and_says_why() {
 }
 
 #[test]
+fn an_operation_with_a_verb_is_refused_and_told_how_it_is_written() {
+    for key in ["network:write.PutGateway", "network.PutGateway:write"] {
+        let error =
+            yaml(&format!("ratelimit:\n  azure:\n    services:\n      '{key}': {{ max_rps: 1 }}\n")).unwrap_err();
+        assert_eq!(error.problems()[0].origin().line(), Some(4), "{error}");
+        assert!(error.to_string().contains("write `network.PutGateway`"), "{error}");
+    }
+}
+
+#[test]
 fn a_key_given_twice_is_named_with_its_line() {
     let error = yaml("ratelimit:\n  aws:\n    burst: 1\n    burst: 2\n").unwrap_err();
     assert_eq!(places(&error), [("", Some(4))]);
@@ -169,7 +179,7 @@ fn names_that_are_none_are_refused() {
         let error = yaml(&format!("ratelimit:\n  {name}: {{}}\n")).unwrap_err();
         assert_eq!(error.problems()[0].origin().line(), Some(2), "{error}");
     }
-    for name in ["''", "' s3'", "s3.", ".Op", "a..b"] {
+    for name in ["''", "' s3'", "s3.", ".Op", "a..b", "':read'", "s3.:read"] {
         let error = yaml(&format!("ratelimit:\n  aws:\n    services:\n      {name}: {{}}\n")).unwrap_err();
         assert_eq!(error.problems()[0].origin().line(), Some(4), "{error}");
     }
