@@ -63,8 +63,7 @@ impl Source {
             }
             Source::Azure(clients, pages) => {
                 let page = clients.page(pages).await?;
-                Ok(page
-                    .map(|row| Row::Azure(clients.clone(), row), |pages| Source::Azure(clients.clone(), pages)))
+                Ok(page.map(|row| Row::Azure(clients.clone(), row), |pages| Source::Azure(clients.clone(), pages)))
             }
         }
     }

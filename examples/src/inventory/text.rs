@@ -82,7 +82,14 @@ impl Size {
 
     fn small() -> Self {
         let ec2 = Ec2Size { vpcs: 1..=20, instances: 5..=150, volumes: 5..=200, ..Ec2Size::default() };
-        Size { log_groups: 5..=60, log_streams: 0..=60, parameters: 5..=90, secrets: 5..=40, ec2, azure: azure::FleetSize::default() }
+        Size {
+            log_groups: 5..=60,
+            log_streams: 0..=60,
+            parameters: 5..=90,
+            secrets: 5..=40,
+            ec2,
+            azure: azure::FleetSize::default(),
+        }
     }
 
     fn large() -> Self {
@@ -169,12 +176,7 @@ impl BucketSize {
         self.set(Cloud::Azure, limits, azure::Limits::with)
     }
 
-    fn set<L: Clone>(
-        &self,
-        cloud: Cloud,
-        limits: L,
-        with: impl Fn(L, &str, Limit) -> Result<L, UnknownBucket>,
-    ) -> L {
+    fn set<L: Clone>(&self, cloud: Cloud, limits: L, with: impl Fn(L, &str, Limit) -> Result<L, UnknownBucket>) -> L {
         if self.cloud != cloud {
             return limits;
         }

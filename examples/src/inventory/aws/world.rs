@@ -142,7 +142,6 @@ fn totals(fleet: &Fleet, services: &[Service]) -> Totals {
     let all = fleet.totals();
     let of = |service, count| if lists(services, service) { count } else { 0 };
     let found = Found {
-        identities: 0,
         log_groups: of("logs", all.log_groups),
         log_streams: of("logs", all.log_streams),
         parameters: of("ssm", all.parameters),
@@ -152,6 +151,7 @@ fn totals(fleet: &Fleet, services: &[Service]) -> Totals {
         security_groups: of("ec2", all.security_groups),
         instances: of("ec2", all.instances),
         volumes: of("ec2", all.volumes),
+        ..Found::default()
     };
     Totals { accounts: all.accounts, found }
 }

@@ -89,7 +89,8 @@ impl Clients {
             Pages::VirtualNetworks(at) => {
                 let answer = arm.virtual_networks(subscription, at.as_ref()).await;
                 let page = answer.map_err(|error| Failure::of("network.VirtualNetworks.listAll", &error, rules))?;
-                let row = |network: VirtualNetwork| Row::Network { id: Named::new(&network.id, network.name), next: None };
+                let row =
+                    |network: VirtualNetwork| Row::Network { id: Named::new(&network.id, network.name), next: None };
                 let next = page.next.map(|link| Pages::VirtualNetworks(Some(link)));
                 Ok(Page { rows: page.rows.into_iter().map(row).collect(), next, ..Page::default() })
             }

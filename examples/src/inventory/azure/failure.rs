@@ -19,23 +19,18 @@ impl Failed for Error {
     fn reading(&self) -> Reading<'_> {
         // A token that cannot be had is an error of kind `Credential`, and says why in its sources.
         let prefix = if matches!(self.kind(), ErrorKind::Credential) { "no token: " } else { "" };
-        let mut next: Option<&(dyn StdError + 'static)> = Some(self);
-        for _ in 0..DEEPEST {
-            let Some(error) = next else { break };
+        for error in sources(self) {
             let reading = match error.downcast_ref::<Error>().map(Error::kind) {
                 Some(ErrorKind::HttpResponse { status, error_code, raw_response }) => {
-                    let code = error_code.as_deref();
-                    Some(answer(u16::from(*status), code, raw_response.as_deref().map(|raw| raw.headers())))
+                    let headers = raw_response.as_deref().map(|raw| raw.headers());
+                    answer(u16::from(*status), error_code.as_deref(), headers)
                 }
-                Some(ErrorKind::Connection) => Some(silence(Transport::Connect, chain(error))),
-                Some(ErrorKind::Io) if is_late(error) => Some(silence(Transport::Timeout, "timed out".to_owned())),
-                Some(ErrorKind::Io) => Some(silence(Transport::Io, chain(error))),
-                _ => None,
+                Some(ErrorKind::Connection) => silence(Transport::Connect, chain(error)),
+                Some(ErrorKind::Io) if is_late(error) => silence(Transport::Timeout, "timed out".to_owned()),
+                Some(ErrorKind::Io) => silence(Transport::Io, chain(error)),
+                _ => continue,
             };
-            if let Some(Reading { facts, text, answered }) = reading {
-                return Reading { facts, text: format!("{prefix}{text}"), answered };
-            }
-            next = error.source();
+            return Reading { text: format!("{prefix}{}", reading.text), ..reading };
         }
         Reading { facts: None, text: chain(self), answered: false }
     }
@@ -58,9 +53,19 @@ fn silence(transport: Transport, text: String) -> Reading<'static> {
 }
 
 fn is_late(error: &(dyn StdError + 'static)) -> bool {
-    let sources = std::iter::successors(Some(error), |error| error.source()).take(DEEPEST);
-    let mut kinds = sources.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind);
+    let mut kinds = sources(error).filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind);
     kinds.any(|kind| kind == io::ErrorKind::TimedOut)
+}
+
+/// The error and what is behind it.
+fn sources<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    let mut next = Some(error);
+    let step = move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    };
+    std::iter::from_fn(step).take(DEEPEST)
 }
 
 #[cfg(test)]

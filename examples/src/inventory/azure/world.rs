@@ -99,12 +99,15 @@ impl Subscriptions {
     fn client(&self, mode: &Mode) -> Result<ArmClient, WorldError> {
         match &self.way {
             Way::Simulation { transport, tenant, client_id, secret } => {
-                let options = self.govern(mode, ClientOptions {
-                    transport: Some(transport.clone()),
-                    // The environment may name another authority, which is not simulated.
-                    cloud: Some(Arc::new(CloudConfiguration::AzurePublic)),
-                    ..ClientOptions::default()
-                });
+                let options = self.govern(
+                    mode,
+                    ClientOptions {
+                        transport: Some(transport.clone()),
+                        // The environment may name another authority, which is not simulated.
+                        cloud: Some(Arc::new(CloudConfiguration::AzurePublic)),
+                        ..ClientOptions::default()
+                    },
+                );
                 let credential = ClientSecretCredential::new(
                     tenant,
                     client_id.clone(),
