@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use azure_core::credentials::TokenCredential;
-use azure_core::http::headers::Headers;
-use azure_core::http::{ClientOptions, Method, RetryOptions, Url};
+use azure_core::http::{ClientOptions, RetryOptions};
 use cloud_governor::{Governor, Scope};
 
 use crate::hosts::{HostRule, IDENTITY, IDENTITY_ACCOUNT};
@@ -150,11 +149,6 @@ pub fn build_azure_client<C, E>(
 
 /// What the tokens of this install are charged to, where nothing is seen of the requests for them.
 fn identity_scope(targets: &Targets) -> Scope {
-    // Names no subscription: what is asked there is the install's own account's.
-    let account = Url::parse("https://management.azure.com/").map(|url| {
-        let target = targets.of(&url, Method::Get, &Headers::new(), None);
-        target.scope.account().to_owned()
-    });
-    let account = format!("{IDENTITY_ACCOUNT}{}", account.unwrap_or_default());
+    let account = format!("{IDENTITY_ACCOUNT}{}", targets.account());
     Scope::new("azure", account, "", IDENTITY).with_operation("token")
 }

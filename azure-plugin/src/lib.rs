@@ -3,10 +3,12 @@
 #![warn(clippy::unwrap_used)]
 
 mod answer;
+mod arm;
 mod body;
 mod call_options;
 mod error;
 mod hosts;
+mod idempotence;
 mod install;
 mod journey;
 mod operation;
@@ -18,5 +20,5 @@ mod wire;
 
 pub use call_options::CallOptions;
 pub use error::refusal;
-pub use hosts::HostRule;
+pub use hosts::{HostRule, HostRuleError};
 pub use install::{AzureOptions, build_azure_client, governed};

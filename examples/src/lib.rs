@@ -5,6 +5,7 @@
 //! wire protocol well enough for the vendor's own SDK, throttles by the vendor's published figures and counts what it
 //! saw.
 
+pub mod arm;
 pub mod compare;
 pub mod inventory;
 mod program;

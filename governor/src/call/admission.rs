@@ -219,7 +219,7 @@ impl Core {
         self.begin(&mut state, now);
         let number = self.sent(&mut state, sent_at.min(now), None, pass);
         drop(state);
-        self.attempt(number)
+        self.attempt(number, false)
     }
 
     /// The call's first admission begins its deadline and gives it its place.

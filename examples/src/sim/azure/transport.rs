@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use azure_core::error::{Error, ErrorKind};
-use azure_core::http::{AsyncRawResponse, HttpClient, Request, Transport, new_http_client};
+use azure_core::error::{Error, ErrorKind, ResultExt};
+use azure_core::http::{AsyncRawResponse, HttpClient, Request, Transport};
+use reqwest::redirect::Policy;
 
 use crate::sim::Server;
 
@@ -18,9 +19,14 @@ const HOSTS: [&str; 2] = ["management.azure.com", "login.microsoftonline.com"];
 /// The SDK sends no token to a server that does not speak TLS, and takes no such server for an authority. So the
 /// clients keep to `https://management.azure.com` and `https://login.microsoftonline.com`, and their requests turn to
 /// loopback on the last step, with the host they were meant for in the `Host` header. A request to any other host is
-/// an error: nothing leaves the machine.
-pub fn transport(server: &Server) -> Transport {
-    transport_over(server, new_http_client(None))
+/// an error: nothing leaves the machine, and no proxy is asked.
+///
+/// # Errors
+/// The HTTP client's, if it cannot be built.
+pub fn transport(server: &Server) -> azure_core::Result<Transport> {
+    let client = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build();
+    let client = client.with_context(ErrorKind::Other, "the HTTP client cannot be built")?;
+    Ok(transport_over(server, Arc::new(client)))
 }
 
 /// As [`transport`], over this HTTP client.

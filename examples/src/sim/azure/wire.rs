@@ -98,7 +98,7 @@ fn compute_details(bucket: Bucket, limit: f64, seconds: u64) -> Value {
 }
 
 /// Compute's name for a bucket. The pages name the first two; the third name is chosen.
-pub(super) fn policy(bucket: Bucket) -> Option<&'static str> {
+fn policy(bucket: Bucket) -> Option<&'static str> {
     match bucket {
         Bucket::HighCostGet => Some("HighCostGet"),
         Bucket::LowCostGet => Some("LowCostGet"),
