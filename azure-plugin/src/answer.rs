@@ -53,10 +53,6 @@ impl Answer {
         Answer { status, headers, start: start.joined(), end }
     }
 
-    pub(crate) fn headers(&self) -> &Headers {
-        &self.headers
-    }
-
     /// What the body names, if all of it is there.
     pub(crate) fn named(&self) -> Named {
         match self.end {

@@ -25,6 +25,7 @@
 //! | Azure: 429 `RetryableErrorDueToAnotherOperation`, .. | locked | safe |
 //! | Azure: `SubscriptionRequestsThrottled`, `ServerBusy`, 429 `OperationNotAllowed`, .. | throttled | safe |
 //! | Azure: other `OperationNotAllowed`, `SkuNotAvailable`, `AllocationFailed`, .. | fatal | |
+//! | Azure: 404 and 410 of a machine's own identity endpoint | transient | if idempotent |
 //! | Google: `rateLimitExceeded`, `RATE_LIMIT_EXCEEDED`, .. with any status | throttled | safe |
 //! | Google: `RESOURCE_EXHAUSTED` or 429 with neither a reason nor a delay; always pays the budget | throttled | if idempotent; 429: safe |
 //! | 401, 404, 409 and their like, `INVALID_ARGUMENT`, `ABORTED`, .. | fatal | |

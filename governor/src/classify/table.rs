@@ -119,6 +119,9 @@ const ROWS: &[Row] = &[
     // An outage, which a lower rate would only prolong, unless it asks for one.
     on(AZURE).code(AZURE_OUTAGES).message(ANY_THROTTLE_WORD).status(&[500, 502, 503, 504]).is(Throttled, IfIdempotent),
     on(AZURE).code(AZURE_OUTAGES).status(&[500, 502, 503, 504]).is(Transient, IfIdempotent),
+    // The machine's own identity endpoint while it is being updated (Microsoft's page on managed identities for virtual
+    // machines, "Retry guidance"). The SDK retries these there too.
+    on(AZURE).service(&["imds"]).status(&[404, 410]).is(Transient, IfIdempotent),
     // Compute wraps its rate limits in the code that otherwise means a full core quota.
     on(AZURE).code(&["OperationNotAllowed"]).status(&[429]).is(Throttled, Safe),
     on(AZURE).code(&[

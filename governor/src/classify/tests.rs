@@ -37,6 +37,15 @@ fn a_bare_503_is_throttled_but_may_have_been_executed() {
 }
 
 #[test]
+fn a_machines_identity_endpoint_that_is_being_updated_comes_back() {
+    for status in [404, 410] {
+        let facts = |service| Facts::new().provider("azure").service(service).status(status);
+        assert_eq!(verdict(facts("imds")), if_idempotent(Class::Transient));
+        assert_eq!(verdict(facts("identity")).class, Class::Fatal);
+    }
+}
+
+#[test]
 fn an_outage_that_aws_names_lowers_no_rate_unless_its_message_asks_for_it() {
     for code in ["ServiceUnavailable", "ServiceUnavailableException"] {
         assert_eq!(aws(code, 503), if_idempotent(Class::Transient));

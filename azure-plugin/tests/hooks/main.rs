@@ -1,0 +1,16 @@
+//! Pipelines of the SDK against a server in memory, on Tokio's paused clock.
+
+mod common;
+
+mod answers;
+mod bodies;
+mod cancel;
+mod challenges;
+mod hostile;
+mod looped;
+mod nested;
+mod options;
+mod retries;
+mod secrets;
+mod timeouts;
+mod tokens;
