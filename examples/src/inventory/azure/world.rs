@@ -62,7 +62,7 @@ impl Subscriptions {
         let ideal = azure.ideal(requests.iter().map(|(leaf, requests)| (leaf, *requests)));
         let subscriptions = Subscriptions {
             places: fleet.subscriptions().iter().map(|subscription| place(&subscription.id)).collect(),
-            way: way(fleet, &server),
+            way: way(fleet, &server)?,
             learn: !args.ignore_quota_headers,
         };
         let totals = totals(fleet, services);
@@ -137,16 +137,16 @@ fn place(subscription: &str) -> Arc<Place> {
     Arc::new(Place { account: subscription.to_owned(), region: String::new() })
 }
 
-fn way(fleet: &Fleet, server: &Server) -> Way {
+fn way(fleet: &Fleet, server: &Server) -> azure_core::Result<Way> {
     // A fleet has one at least. Without any, the token endpoint would refuse the empty name.
     let first = fleet.principals().first();
     let of = |text: fn(&Principal) -> &str| first.map(text).unwrap_or_default().to_owned();
-    Way::Simulation {
-        transport: transport(server),
+    Ok(Way::Simulation {
+        transport: transport(server)?,
         tenant: fleet.tenant().to_owned(),
         client_id: of(Principal::client_id),
         secret: Secret::new(of(Principal::secret)),
-    }
+    })
 }
 
 /// What a complete inventory finds of these services.
