@@ -181,7 +181,8 @@ impl Truth {
 
 /// The least wall time in which the buckets can grant a job, and the bucket that sets it.
 ///
-/// `max((n - capacity) / refill)` over all buckets, each full at the start. Latency, faults and the order in which
+/// The greatest [`Limit::least_time`] over all buckets, each full at the start, with the server's start as the job's:
+/// one that refills by the period may come sooner to a job that begins later. Latency, faults and the order in which
 /// the job learns what to ask for are left out, so no client can be faster, and a perfect one comes close.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]

@@ -3,6 +3,7 @@
 //! Where time matters it is paused, and the SDK's clients go over an HTTP client that has no timers of its own: else a
 //! paused clock would leap to the timeouts of its connections.
 
+mod governed;
 mod identity;
 mod lists;
 mod throttling;

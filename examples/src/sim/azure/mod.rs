@@ -39,6 +39,9 @@ use limits::Owner;
 use route::{Link, Route};
 use wire::Error;
 
+/// Tokens are counted apart from the tenant's other calls, in an account of this prefix and the tenant's id.
+const IDENTITY: &str = "identity:";
+
 /// The rows of a page, of every list. Azure does not publish its own; callers see from 50 to 1,000.
 pub const PAGE: u32 = 100;
 
@@ -104,7 +107,8 @@ impl Azure {
             resource: String::new(),
             link: Link::default(),
         };
-        Call { number, leaf: leaf(route.account, operation), body, detail: ask }
+        let account = format!("{IDENTITY}{}", route.account);
+        Call { number, leaf: leaf(account, operation), body, detail: ask }
     }
 
     fn arm_call(&self, number: u64, route: Route, head: &Parts, body: Bytes) -> Result<Call<Ask>, Box<Answer>> {
@@ -155,7 +159,10 @@ impl Cloud for Azure {
     fn answer(&self, call: &Call<Ask>) -> Answer {
         let Call { number, leaf, body, detail: ask } = call;
         let found = match ask.operation {
-            Operation::Token => return identity::answer(*number, &self.fleet, &leaf.account, body),
+            Operation::Token => {
+                let tenant = leaf.account.strip_prefix(IDENTITY).unwrap_or_default();
+                return identity::answer(*number, &self.fleet, tenant, body);
+            }
             Operation::ListSubscriptions => resources::subscriptions(&self.fleet, leaf, ask),
             _ => match self.fleet.subscription(&leaf.account) {
                 Some(subscription) => resources::within(&self.fleet, subscription, leaf, ask),
