@@ -19,25 +19,24 @@ fn throttled(report: &Report) -> u64 {
 
 #[tokio::test]
 async fn twenty_subscriptions_are_listed_whole_and_nothing_is_asked_for_twice() {
+    tokio::join!(twenty("configured", governed("")), twenty("unconfigured", unconfigured()));
+}
+
+async fn twenty(name: &str, mode: Mode) {
     let args = args("--cloud azure --subscriptions 20 --size small --seed 3");
-    for (mode, name) in [(governed(""), "configured"), (unconfigured(), "unconfigured")] {
-        let world = World::simulate(&args).await.expect("a simulation");
-        let report = run_until(&args, &mode, &world, |_| pending()).await;
-        let totals = simulation(&world, Cloud::Azure).totals();
-        assert_eq!(report.found, totals.found, "{name}: {report}");
-        assert_eq!((report.lost, report.exit_code, report.incomplete.len()), (0, 0, 0), "{name}: {report}");
-        assert_eq!((totals.accounts, report.listed), (20, 20 + report.found.resources()), "{name}");
-        for (call, answered, needed) in answered_and_needed(&world) {
-            assert_eq!(answered, needed, "{name}: {call}");
-        }
-        let server = report.server.as_ref().expect("a simulation");
-        let tokens = server.by_action.get("identity.token").map(|counts| counts.requests);
-        assert_eq!(tokens, Some(1), "{name}: one credential for all subscriptions");
-        assert_eq!(
-            report.summary.totals.calls, server.totals.requests,
-            "{name}: the governor counts what the server sees"
-        );
+    let world = World::simulate(&args).await.expect("a simulation");
+    let report = run_until(&args, &mode, &world, |_| pending()).await;
+    let totals = simulation(&world, Cloud::Azure).totals();
+    assert_eq!(report.found, totals.found, "{name}: {report}");
+    assert_eq!((report.lost, report.exit_code, report.incomplete.len()), (0, 0, 0), "{name}: {report}");
+    assert_eq!((totals.accounts, report.listed), (20, 20 + report.found.resources()), "{name}");
+    for (call, answered, needed) in answered_and_needed(&world) {
+        assert_eq!(answered, needed, "{name}: {call}");
     }
+    let server = report.server.as_ref().expect("a simulation");
+    let tokens = server.by_action.get("identity.token").map(|counts| counts.requests);
+    assert_eq!(tokens, Some(1), "{name}: one credential for all subscriptions");
+    assert_eq!(report.summary.totals.calls, server.totals.requests, "{name}: the governor counts what the server sees");
 }
 
 #[tokio::test]
@@ -114,9 +113,9 @@ async fn reads_of_each_service_have_a_leaf_of_their_own() {
 async fn the_plain_sdk_is_throttled_where_the_configured_governor_is_not() {
     let line = "--cloud azure --subscriptions 1 --services compute --limit arm.reads=20/20 --size resource_groups=2,virtual_machines=60";
     let knows = "ratelimit: { azure: { services: { 'compute:read': { max_rps: 19, burst: 15 } } } }";
-    let governed = run(&args(line), &governed(knows)).await;
-    let ungoverned = args(&format!("{line} --ungoverned standard"));
-    let plain = run(&ungoverned, &plain(&ungoverned)).await;
+    let (known, ungoverned) = (args(line), args(&format!("{line} --ungoverned standard")));
+    let (governed, plain) = (governed(knows), plain(&ungoverned));
+    let (governed, plain) = tokio::join!(run(&known, &governed), run(&ungoverned, &plain));
     assert_eq!((governed.lost, throttled(&governed)), (0, 0), "{governed}");
     assert_eq!(plain.mode, "standard");
     assert!(throttled(&plain) > 10, "{plain}");

@@ -288,7 +288,7 @@ async fn a_real_subscription_is_not_listed_by_nobody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_and_tokens_of_azure_are_in_no_output() {
     let fleet = azure::Fleet::seeded(1, &args(SMALL_AZURE).simulation.size.tenant(2)).expect("a possible size");
-    let mut command = inventory(&format!("{SMALL_AZURE} --fault brownout=0.2 --log json"));
+    let mut command = inventory(&format!("{SMALL_AZURE} --fault brownout=1/20 --log json"));
     command.env("RUST_LOG", "warn,cloud_governor=trace,inventory=trace");
     let output = output(command).await;
     let said = [output.stdout, output.stderr].concat();
