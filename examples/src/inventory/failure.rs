@@ -93,13 +93,29 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The error and its sources in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
+/// How far an error's sources are followed: one may name itself as its own source.
+const DEEPEST: usize = 32;
+
+/// The error and what is behind it.
+pub(super) fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    let step = move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    };
+    std::iter::from_fn(step).take(DEEPEST)
+}
+
+/// The error and its sources in one line. What an error repeats of its source is told once.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    for error in sources(error) {
+        let line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if !text.contains(&line) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{colon}{line}");
+        }
     }
     text
 }

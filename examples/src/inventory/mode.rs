@@ -19,9 +19,9 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
 pub enum Plain {
-    /// `RetryConfig::standard()`.
+    /// The standard mode of the AWS SDK; the exponential retries of the Azure SDK.
     Standard,
-    /// `RetryConfig::adaptive()`.
+    /// The adaptive mode of the AWS SDK. The Azure SDK has none.
     Adaptive,
 }
 

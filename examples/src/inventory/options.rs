@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, ValueEnum};
 
 use super::cloud::{Cloud, Clouds};
@@ -43,7 +44,7 @@ pub struct Args {
     #[arg(long = "region", value_name = "NAME", conflicts_with_all = SIMULATION)]
     pub region_names: Vec<String>,
     /// A real subscription of Azure, by its id. Whoever is signed in to the Azure CLI or the Azure Developer CLI asks.
-    #[arg(long = "subscription", value_name = "ID", conflicts_with_all = SIMULATION)]
+    #[arg(long = "subscription", value_name = "ID", conflicts_with_all = SIMULATION, value_parser = NonEmptyStringValueParser::new())]
     pub subscription_ids: Vec<String>,
     /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
     #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]

@@ -8,10 +8,7 @@ use azure_core::http::headers::Headers;
 use cloud_governor::{Facts, Transport};
 
 use crate::inventory::cloud::Cloud;
-use crate::inventory::failure::{Failed, Reading, chain};
-
-/// How far an error's sources are followed: one may name itself as its own source.
-const DEEPEST: usize = 32;
+use crate::inventory::failure::{Failed, Reading, chain, sources};
 
 impl Failed for Error {
     const CLOUD: Cloud = Cloud::Azure;
@@ -32,7 +29,7 @@ impl Failed for Error {
             };
             return Reading { text: format!("{prefix}{}", reading.text), ..reading };
         }
-        Reading { facts: None, text: chain(self), answered: false }
+        Reading { facts: None, text: format!("{prefix}{}", chain(self)), answered: false }
     }
 }
 
@@ -55,17 +52,6 @@ fn silence(transport: Transport, text: String) -> Reading<'static> {
 fn is_late(error: &(dyn StdError + 'static)) -> bool {
     let mut kinds = sources(error).filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind);
     kinds.any(|kind| kind == io::ErrorKind::TimedOut)
-}
-
-/// The error and what is behind it.
-fn sources<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    let mut next = Some(error);
-    let step = move || {
-        let error = next?;
-        next = error.source();
-        Some(error)
-    };
-    std::iter::from_fn(step).take(DEEPEST)
 }
 
 #[cfg(test)]
