@@ -22,6 +22,8 @@ pub struct Law {
 enum Kind {
     /// The governor, with this setting for every provider.
     Governor(&'static str),
+    /// The same, but it does not hear what the server says is left.
+    Deaf(&'static str),
     Standard,
     Cubic,
     Reserving,
@@ -35,6 +37,11 @@ pub const LAWS: &[Law] = &[
         name: "delivery_rate",
         about: "the governor, at the rate that is delivered",
         kind: Kind::Governor("law: delivery_rate"),
+    },
+    Law {
+        name: "deaf",
+        about: "the same, deaf to what the server says is left",
+        kind: Kind::Deaf("law: delivery_rate"),
     },
     Law { name: "standard", about: "no limiter: the SDKs' standard retry", kind: Kind::Standard },
     Law { name: "cubic", about: "the SDKs' adaptive mode", kind: Kind::Cubic },
@@ -53,7 +60,12 @@ impl Law {
 
     /// Whether it is the governor's own.
     pub fn is_governor(&self) -> bool {
-        matches!(self.kind, Kind::Governor(_))
+        matches!(self.kind, Kind::Governor(_) | Kind::Deaf(_))
+    }
+
+    /// Whether it can be told from the others in this scenario.
+    pub fn differs_in(&self, scenario: &Scenario) -> bool {
+        scenario.server.tells_left || !matches!(self.kind, Kind::Deaf(_))
     }
 
     /// The configuration of a governor under this law; none for a peer.
@@ -62,7 +74,7 @@ impl Law {
     ///
     /// The law's setting, or the scenario's, is not one that the governor knows.
     pub fn config(&self, scenario: &Scenario) -> Result<Option<Config>, ConfigError> {
-        let Kind::Governor(setting) = self.kind else { return Ok(None) };
+        let (Kind::Governor(setting) | Kind::Deaf(setting)) = self.kind else { return Ok(None) };
         let mut builder = Config::builder().yaml(format!("ratelimit: {{ defaults: {{ {setting} }} }}"), self.name);
         if self.name == "aimd" {
             builder = builder.defaults(|all| all.max_rps(UNKNOWN_CEILING));
@@ -80,9 +92,11 @@ impl Law {
     /// As of [`config`](Law::config).
     pub fn client(&self, world: &World, scenario: &Scenario, seed: u64) -> Result<Rc<dyn Client>, ConfigError> {
         Ok(match self.kind {
-            Kind::Governor(_) => {
+            Kind::Governor(_) | Kind::Deaf(_) => {
                 let config = self.config(scenario)?.unwrap_or_default();
-                Rc::new(Governed::new(world, scenario.server.shape.provider(), config, seed))
+                let services = if scenario.services { scenario.kinds } else { 1 };
+                let heeds_left = !matches!(self.kind, Kind::Deaf(_));
+                Rc::new(Governed::new(world, scenario.server.shape.provider(), config, seed, services, heeds_left))
             }
             Kind::Standard => Rc::new(Standard::new(seed)),
             Kind::Cubic => Rc::new(Cubic::new(seed)),

@@ -264,6 +264,11 @@ impl Meter {
         self.level = (self.level + comes_in).min(capacity);
     }
 
+    /// Whole tokens that are left; none of a quota that is made of others.
+    pub fn left(&self) -> Option<u64> {
+        self.members.is_empty().then_some(self.level.max(0.0) as u64)
+    }
+
     fn take(&mut self, request: Request) {
         match self.quota {
             Quota::All(_) => self.members.iter_mut().for_each(|member| member.take(request)),

@@ -25,6 +25,8 @@ pub struct Scenario {
     pub cost: f64,
     /// How many kinds of calls there are.
     pub kinds: usize,
+    /// Whether each kind is a service of its own to the governor, though the server counts them together.
+    pub services: bool,
     /// How many processes share the server, each with a client of its own.
     pub processes: usize,
     /// How long after one process the next begins.

@@ -30,6 +30,7 @@ const SERVER: ServerSpec = ServerSpec {
     quota: bucket(100.0, 20.0),
     shape: Shape::Aws503,
     tells: Tells::Nothing,
+    tells_left: false,
     outages: &[],
     failure_status: 500,
     failure_share: 0.0,
@@ -44,6 +45,7 @@ const BASE: Scenario = Scenario {
     phases: &[Phase { from: 0.0, to: RUN, load: Load::Closed { workers: 64 } }],
     cost: 1.0,
     kinds: 1,
+    services: false,
     processes: 1,
     stagger: 0.0,
     seconds: RUN,
@@ -60,6 +62,13 @@ const PENALTY: Option<Penalty> = Some(Penalty { refusals: 50, within: 10.0, bloc
 /// It recovers by itself, asks a closed server at most once a cooldown, and comes back no faster than it may.
 const RECOVERING: Goals = Goals { probes: Some(1.0), after: Some(1.1), recover_s: Some(30.0), ..NO_GOALS };
 const WINDOW: Quota = Quota::Window { limit: 1500.0, seconds: 60.0 };
+
+/// Azure Resource Manager's reads, with the count in each answer.
+const TELLING: ServerSpec = ServerSpec { shape: Shape::Azure429, tells_left: true, ..serving(bucket(250.0, 25.0)) };
+
+const fn answering(seconds: f64, server: ServerSpec) -> ServerSpec {
+    ServerSpec { latency: Latency { base: seconds, ..LATENCY }, ..server }
+}
 
 const fn bucket(capacity: f64, refill: f64) -> Quota {
     Quota::Bucket { capacity, refill }
@@ -306,6 +315,58 @@ pub const SCENARIOS: &[Scenario] = &[
         processes: 4,
         measures: FIND,
         goals: Goals { jain: Some(0.97), ..goals(99.0, 2.5) },
+        ..BASE
+    },
+    // ----- servers that say how many calls are left -----
+    Scenario {
+        name: "left-250/25",
+        about: "Azure Resource Manager's reads, and each answer, after 50 ms, says how many are left",
+        server: answering(0.05, TELLING),
+        measures: FIND,
+        goals: soon(goals(99.0, 0.1)),
+        ..BASE
+    },
+    Scenario {
+        name: "left-250/25-late",
+        about: "the same, after 300 ms",
+        server: answering(0.3, TELLING),
+        measures: FIND,
+        goals: soon(goals(99.0, 0.1)),
+        ..BASE
+    },
+    Scenario {
+        name: "left-minute",
+        about: "900 calls at once and 300 more at each full minute, and each answer says how many are left",
+        server: ServerSpec { quota: Quota::Minute { capacity: 900.0, refill: 300.0 }, ..TELLING },
+        goals: goals(99.0, 1.0),
+        ..BASE
+    },
+    Scenario {
+        name: "left-others",
+        about: "the reads, of which another tenant draws half from 200 s to 400 s",
+        server: ServerSpec { background: &[(0.0, 0.0), (200.0, 12.5), (400.0, 0.0)], ..TELLING },
+        measures: FIND_AND_RECOVER,
+        goals: Goals { recover_s: Some(10.0), ..goals(99.0, 0.5) },
+        ..BASE
+    },
+    Scenario {
+        name: "left-services",
+        about: "the reads, drawn on by four services of one process, each a leaf of its own",
+        server: TELLING,
+        kinds: 4,
+        services: true,
+        measures: FIND,
+        goals: soon(goals(99.0, 0.5)),
+        ..BASE
+    },
+    Scenario {
+        name: "left-four",
+        about: "the reads, drawn on by four processes, each begun 60 s after the one before",
+        server: TELLING,
+        phases: &[Phase { from: 0.0, to: RUN, load: Load::Closed { workers: 16 } }],
+        processes: 4,
+        stagger: 60.0,
+        goals: Goals { jain: Some(0.97), ..goals(99.0, 0.5) },
         ..BASE
     },
     // ----- plain failures: 50 calls a second that come by themselves, far below the limit -----

@@ -13,6 +13,9 @@ pub struct ServerSpec {
     pub shape: Shape,
     /// What a refusal says about when to come back.
     pub tells: Tells,
+    /// Whether each answer says how many calls are left, as Azure Resource Manager's do
+    /// (`x-ms-ratelimit-remaining-subscription-reads`).
+    pub tells_left: bool,
     /// When it serves nothing at all: from, to.
     pub outages: &'static [(f64, f64)],
     /// The status of a plain failure: during an outage, and of the share below.
@@ -219,6 +222,11 @@ impl Server {
                 self.refusal(wait.max(self.blocked_until - now))
             }
         }
+    }
+
+    /// How many calls are left, if it tells.
+    pub fn left(&self) -> Option<u64> {
+        self.meter.left().filter(|_| self.spec.tells_left)
     }
 
     fn refusal(&self, wait: f64) -> Answer {

@@ -10,7 +10,7 @@ use crate::report::Row;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 
-/// Runs each law in each scenario with each of these seeds and hands every trace to `watch`, from several threads.
+/// Runs each law in each scenario in which [it differs](Law::differs_in) from the others with each of these seeds and hands every trace to `watch`, from several threads.
 /// The rows come scenario by scenario.
 ///
 /// # Errors
@@ -23,8 +23,11 @@ pub fn trials(
     merge: Merge,
     watch: impl Fn(&Scenario, &Law, u64, &Trace) -> Result<(), String> + Sync,
 ) -> Result<Vec<Row>, String> {
-    let pairs: Vec<(&Scenario, &Law)> =
-        scenarios.iter().flat_map(|scenario| laws.iter().map(move |law| (*scenario, *law))).collect();
+    let pairs: Vec<(&Scenario, &Law)> = scenarios
+        .iter()
+        .flat_map(|scenario| laws.iter().map(move |law| (*scenario, *law)))
+        .filter(|(scenario, law)| law.differs_in(scenario))
+        .collect();
     let next = AtomicUsize::new(0);
     let one = |scenario: &Scenario, law: &Law| {
         let mut runs = Vec::new();

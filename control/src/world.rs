@@ -87,7 +87,7 @@ impl World {
     /// The wire for one logical call.
     pub fn wire(&self, process: usize, request: Request) -> Wire {
         self.state.borrow_mut().trace.begun += 1;
-        Wire { world: self.clone(), process, request, began: self.now(), sends: 0, in_flight: 0.0 }
+        Wire { world: self.clone(), process, request, began: self.now(), sends: 0, in_flight: 0.0, left: None }
     }
 }
 
@@ -100,6 +100,7 @@ pub struct Wire {
     began: f64,
     sends: u32,
     in_flight: f64,
+    left: Option<u64>,
 }
 
 impl Wire {
@@ -120,6 +121,7 @@ impl Wire {
             let mut state = self.world.state.borrow_mut();
             let closed = state.server.is_closed(now);
             let answer = state.server.ask(now, self.request);
+            self.left = state.server.left();
             if let Some(send) = state.trace.sends.get_mut(index) {
                 send.arrival = Some(Arrival { at: now, answer, closed });
             }
@@ -129,6 +131,11 @@ impl Wire {
         self.world.state.borrow_mut().server.end();
         self.in_flight += latency;
         answer
+    }
+
+    /// How many calls are left by the last answer, if the server tells.
+    pub fn left(&self) -> Option<u64> {
+        self.left
     }
 
     /// How many requests were sent.

@@ -29,7 +29,8 @@ fn another_seed_gives_another_run() {
 fn the_number_of_threads_changes_nothing() {
     let short = short();
     let scenarios = [&short];
-    let laws: Vec<&Law> = LAWS.iter().collect();
+    let laws: Vec<&Law> = LAWS.iter().filter(|law| law.differs_in(&short)).collect();
+    assert_eq!(laws.len(), LAWS.len() - 1, "nothing is told that one could be deaf to");
     let rows = trials(&scenarios, &laws, 1..3, Merge::Mean, |_, _, _, _| Ok(())).unwrap();
     assert_eq!(rows.iter().map(|row| row.law).collect::<Vec<_>>(), laws.iter().map(|law| law.name).collect::<Vec<_>>());
     for (row, law) in rows.iter().zip(laws) {

@@ -10,7 +10,7 @@ use crate::classify::{Classification, Facts, Rules};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, LawName, ProviderSettings};
 use crate::handle::Handle;
-use crate::limiter::Phase;
+use crate::limiter::{Phase, QuotaView};
 use crate::registry::{self, Leaf, Registry, Target, Targets, leaf_scope};
 use crate::scope::Scope;
 use crate::stats::{Stats, Summary, Totals};
@@ -176,6 +176,7 @@ impl Governor {
             burst: view.burst,
             tokens: view.tokens,
             paused_for: view.paused_for,
+            quota: view.quota,
             waiting_for_rate: view.waiting,
             waiting_for_slot: leaf.bulkhead().waiting(),
             slots_in_use: leaf.bulkhead().in_use(),
@@ -236,6 +237,9 @@ pub struct Inspection {
     pub tokens: f64,
     /// How much longer the scope is paused, if it is.
     pub paused_for: Option<Duration>,
+    /// What the server says is left, if it tells: of several quotas, the one that allows the least. It holds the scope
+    /// where the rate is not the law's but its [`allows_rps`](QuotaView::allows_rps).
+    pub quota: Option<QuotaView>,
     /// Calls in line for a token of this scope.
     pub waiting_for_rate: usize,
     /// Calls in line for a slot of this scope's account.

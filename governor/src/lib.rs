@@ -107,7 +107,7 @@ pub use drive::Admit;
 pub use error::{Error, Refusal, RefusalKind};
 pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
 pub use handle::Handle;
-pub use limiter::Phase;
+pub use limiter::{Phase, QuotaView};
 pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
 pub use registry::MAX_LEAVES;
 pub use scope::{ParseScopeError, Scope, UnknownVerb, Verb};

@@ -11,6 +11,7 @@
 //! place in those before, and takes from all in one step: no token is spent while another is waited for.
 
 mod law;
+mod quota;
 mod token_bucket;
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter, wake};
 use law::AnswerEffect;
 pub use law::Phase;
 pub(crate) use law::{Answer, AnswerKind};
+pub use quota::QuotaView;
+pub(crate) use quota::{Report, Ticket};
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 
@@ -68,9 +71,26 @@ impl Bucket {
     }
 
     /// Takes the cost if it lies ready and nobody waits, as it is with most calls.
-    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> bool {
+    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
         let mut state = self.state.lock();
-        state.line.is_empty() && state.tokens.take_if_ready(cost, now)
+        if state.line.is_empty() { state.tokens.take_if_ready(cost, now) } else { None }
+    }
+
+    /// An answer said how many calls are left of one of the server's quotas.
+    pub(crate) fn quota_left(&self, now: Timestamp, quota: &str, report: Report) {
+        let wakers = {
+            let mut state = self.state.lock();
+            let waiting = !state.line.is_empty();
+            let before = state.tokens.rate(now);
+            if state.tokens.quota_left(now, quota, report, waiting) {
+                state.replan(now)
+            } else if state.tokens.rate(now) > before {
+                state.line.call_first(now).into_iter().collect()
+            } else {
+                Vec::new()
+            }
+        };
+        wake(wakers);
     }
 
     /// An attempt sent at `sent_at` was throttled.
@@ -221,18 +241,25 @@ pub(crate) struct Acquire<'a> {
     cost: f64,
     place: Place,
     deadline: Option<Timestamp>,
+    ticket: Ticket,
 }
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(buckets: &'a [Arc<Bucket>], cost: f64, place: Place, deadline: Option<Timestamp>) -> Self {
-        Acquire { buckets, cost, place, deadline }
+        Acquire { buckets, cost, place, deadline, ticket: Ticket::default() }
+    }
+
+    /// Which of the narrowest bucket's calls it is, once it has taken its tokens.
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket
     }
 
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
         if let [bucket] = self.buckets
-            && bucket.take_at_once(self.cost, now)
+            && let Some(ticket) = bucket.take_at_once(self.cost, now)
         {
+            self.ticket = ticket;
             return Asked::Taken;
         }
         let (asked, wakers, spent) = {
@@ -245,7 +272,9 @@ impl<'a> Acquire<'a> {
                 .find_map(|(index, state)| Some((index, state.ask(self.place, self.cost, now)?)));
             let (asked, wakers) = match waits {
                 None => {
-                    states.iter_mut().for_each(|state| state.tokens.take(self.cost, now));
+                    let tickets: Few<Ticket> =
+                        states.iter_mut().map(|state| state.tokens.take(self.cost, now)).collect();
+                    self.ticket = tickets.first().copied().unwrap_or_default();
                     (Asked::Taken, call_firsts(&mut states, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.ready_at) => {

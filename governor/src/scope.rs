@@ -50,8 +50,8 @@ pub struct Scope {
 #[derive(PartialEq, Eq)]
 struct Parts {
     hash: u64,
-    verb: Option<Verb>,
-    /// Where provider, account, region and service end. The rest is the operation, empty where there is none.
+    /// Where provider, account, region and service end. One letter for the verb follows, and the operation, empty where
+    /// there is none.
     ends: [u32; 4],
     text: Box<str>,
 }
@@ -78,12 +78,13 @@ impl Scope {
         // Keyed anew in every process, so that nobody can choose names that collide.
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         let mut end = 0;
-        let [provider, account, region, service, _] = parts;
+        let [provider, account, region, service, operation] = parts;
+        let text = [provider, account, region, service, letter(verb), operation].concat();
         let ends = [provider, account, region, service].map(|part| {
             end += part.len();
             u32::try_from(end).unwrap_or(u32::MAX)
         });
-        Scope { parts: Arc::new(Parts { hash: KEYS.hash_one((parts, verb)), verb, ends, text: parts.concat().into() }) }
+        Scope { parts: Arc::new(Parts { hash: KEYS.hash_one((parts, verb)), ends, text: text.into() }) }
     }
 
     /// A hash of the whole scope, made when the scope was.
@@ -135,12 +136,13 @@ impl Scope {
 
     /// What its calls do, where the service's limits go by that.
     pub fn verb(&self) -> Option<Verb> {
-        self.parts.verb
+        let letter = self.parts.between(self.parts.ends[3], self.parts.ends[3].saturating_add(1));
+        Verb::ALL.into_iter().find(|verb| self::letter(Some(*verb)) == letter)
     }
 
     /// The API operation, if there is one.
     pub fn operation(&self) -> Option<&str> {
-        let operation = self.parts.text.get(self.parts.ends[3] as usize..).unwrap_or_default();
+        let operation = self.parts.text.get(self.parts.ends[3] as usize + 1..).unwrap_or_default();
         Some(operation).filter(|operation| !operation.is_empty())
     }
 
@@ -163,6 +165,16 @@ impl Scope {
 impl Parts {
     fn between(&self, start: u32, end: u32) -> &str {
         self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+}
+
+/// In a scope's parts, where a field of its own would take eight bytes of every scope.
+fn letter(verb: Option<Verb>) -> &'static str {
+    match verb {
+        None => "-",
+        Some(Verb::Read) => "r",
+        Some(Verb::Write) => "w",
+        Some(Verb::Delete) => "d",
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::breaker::BreakerState;
+use crate::limiter::QuotaView;
 use crate::scope::Scope;
 use crate::sync::Mutex;
 
@@ -253,6 +254,9 @@ pub struct SlowedBucket {
     pub paused_for_seconds: Option<f64>,
     /// Its circuit breaker.
     pub breaker: BreakerState,
+    /// What the server says is left, where that is what slows it; else not in the JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaView>,
 }
 
 impl SlowedBucket {

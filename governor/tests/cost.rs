@@ -51,6 +51,18 @@ fn a_call_by_a_handle_allocates_nothing() {
 }
 
 #[test]
+fn a_call_that_is_told_what_is_left_allocates_nothing() {
+    let governor = governor(FAST);
+    let handle = governor.handle(&scope());
+    let work = || {
+        let attempt = at_once(handle.call().admit()).unwrap();
+        attempt.quota_left("x-ratelimit-remaining", 1_000_000_000);
+        attempt.finish(Outcome::Success);
+    };
+    assert_eq!(steady(work).count_total, 0);
+}
+
+#[test]
 fn a_call_by_a_scope_allocates_nothing() {
     let (governor, scope) = (governor(FAST), scope());
     assert_eq!(steady(|| send(governor.call(&scope))).count_total, 0);

@@ -66,6 +66,18 @@ async fn a_challenge_is_answered_within_one_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_challenge_reaches_its_policy_with_the_sdks_retry_left_on() {
+    let server = vault(None, vec![Reply::token()], vec![Reply::new(503, ""), stored()]);
+    let governor = governor(|azure| azure);
+    let client_options = ClientOptions { retry: RetryOptions::default(), ..governed(server.options(), by(&governor)) };
+    let credential = credential(governed(server.options(), by(&governor)));
+    let options = SecretClientOptions { client_options, ..Default::default() };
+    let client = SecretClient::new("https://safe.vault.azure.net", credential, Some(options)).expect("sound");
+    set(&client).await.expect("stored");
+    assert_eq!(bodies(&server), ["", SET, SET]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_body_is_sent_after_a_failure_of_the_send_without_it() {
     for first in [Reply::new(429, ""), Reply::new(503, ""), Reply::Reset] {
         let server = vault(Some(first), vec![Reply::token()], vec![stored()]);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,8 @@ use bytes::Bytes;
 use cloud_governor::{Config, Governor, Inspection, LawName, ProviderBuilder, Scope, Totals};
 use cloud_governor_azure::{AzureOptions, governed};
 use futures_util::Stream;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 #[path = "common/replies.rs"]
 mod replies;
@@ -70,6 +72,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
+        listening();
         Server { answer: Arc::new(answer), seen: Arc::default(), began: tokio::time::Instant::now() }
     }
 
@@ -144,6 +147,38 @@ impl HttpClient for Server {
         };
         deliver((self.answer)(&seen, number)).await
     }
+}
+
+// ===== events =====
+
+/// Hears everything and keeps nothing.
+struct Listener;
+
+impl Subscriber for Listener {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Without a subscriber of the process, one that a thread sets while another first comes by an event may miss it: the
+/// event's place is then noted as of no interest to anybody. Every test has a server before it has events.
+fn listening() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Listener).expect("nobody else sets one"));
 }
 
 // ===== governors =====

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
 
-use azure_core::http::{Context, Method};
+use azure_core::http::policies::{Policy, PolicyResult};
+use azure_core::http::{ClientOptions, Context, Method, Request};
 use cloud_governor_azure::{AzureOptions, CallOptions, governed, refusal};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -66,9 +67,6 @@ fn told(error: &(dyn Error + 'static)) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn no_token_signature_or_body_is_in_an_event_an_error_or_a_debug_text() {
-    let events = Events::default();
-    let subscribed = tracing::subscriber::set_default(events.clone());
-    tracing::callsite::rebuild_interest_cache();
     let replies = [
         Reply::json(429, "TooManyRequests").header("x-ms-signature", "sigPRIVATE"),
         Reply::new(500, "bodyPRIVATE"),
@@ -78,6 +76,8 @@ async fn no_token_signature_or_body_is_in_an_event_an_error_or_a_debug_text() {
     ];
     let refused = Reply::new(503, r#"{"error":"bodyPRIVATE","error_description":"bodyPRIVATE","error_codes":[1]}"#);
     let server = Server::with_tokens([refused, Reply::token()], replies);
+    let events = Events::default();
+    let subscribed = tracing::subscriber::set_default(events.clone());
     let governor = governor(|azure| azure.max_retries(6).breaker_failures(1).attempt_timeout(seconds(5)));
     let options = by(&governor);
     let call = CallOptions::new().idempotent(true);
@@ -105,9 +105,21 @@ async fn no_token_signature_or_body_is_in_an_event_an_error_or_a_debug_text() {
     }
 }
 
+#[derive(Debug)]
+struct Own;
+
+#[async_trait::async_trait]
+impl Policy for Own {
+    async fn send(&self, ctx: &Context, request: &mut Request, next: &[Arc<dyn Policy>]) -> PolicyResult {
+        next[0].send(ctx, request, &next[1..]).await
+    }
+}
+
 #[test]
-fn the_policies_are_short_where_client_options_are_shown() {
-    let options = governed(azure_core::http::ClientOptions::default(), AzureOptions::new());
-    assert_eq!(format!("{:?}", options.per_call_policies), "[GovernorPolicy]");
-    assert_eq!(format!("{:?}", options.per_try_policies), "[WirePolicy]");
+fn the_policies_are_short_where_client_options_are_shown_and_the_users_own_are_between_them() {
+    let own = || vec![Arc::new(Own) as Arc<dyn Policy>];
+    let options = ClientOptions { per_call_policies: own(), per_try_policies: own(), ..Default::default() };
+    let options = governed(options, AzureOptions::new());
+    assert_eq!(format!("{:?}", options.per_call_policies), "[Own, GovernorPolicy]");
+    assert_eq!(format!("{:?}", options.per_try_policies), "[WirePolicy, Own]");
 }

@@ -127,6 +127,26 @@ async fn identitys_failures_cost_the_services_call_none_of_its_own_retries() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_may_be_asked_for_twice_on_the_way_to_what_may_not_be_done_twice() {
+    for client in [with_governed_credential, with_plain_credential] {
+        let server = Server::with_tokens([refused(500), Reply::token()], [Reply::ok()]);
+        client(&server, &governor(|azure| azure)).post().await.expect("an answer");
+        assert_eq!(server.counts(), (2, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_credential_that_is_asked_again_holds_no_slot_but_the_services() {
+    let server = Server::with_tokens([refused(500), Reply::token().after(seconds(60))], [Reply::ok()]);
+    let governor = governor(|azure| azure);
+    let client = with_plain_credential(&server, &governor);
+    let mut call = std::pin::pin!(client.get());
+    assert!(tokio::time::timeout(seconds(5), &mut call).await.is_err(), "the token takes a minute");
+    assert_eq!((identity_of(&governor, "sub-1").slots_in_use, service(&governor).slots_in_use), (0, 1));
+    call.await.expect("an answer");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_half_open_circuit_is_not_closed_by_a_token_that_did_not_come() {
     let tokens = [Reply::token().header("x", "1"), refused(400)];
     let server = Server::with_tokens(tokens, [Reply::new(401, ""), Reply::new(500, "")]);

@@ -10,15 +10,23 @@ use crate::world::{Wire, World};
 #[derive(Debug)]
 pub struct Governed {
     governor: Governor,
-    scope: Scope,
+    /// One for each kind of call, or one for all.
+    scopes: Vec<Scope>,
+    heeds_left: bool,
 }
 
 impl Governed {
-    /// One that governs calls of this provider by this configuration, on the world's clock.
-    pub fn new(world: &World, provider: &str, config: Config, seed: u64) -> Self {
+    /// One that governs calls of this provider by this configuration, on the world's clock. Calls of different kinds are
+    /// those of as many services, if there are several; it may be deaf to what the server says is left.
+    pub fn new(world: &World, provider: &str, config: Config, seed: u64, services: usize, heeds_left: bool) -> Self {
+        let scope = |service: usize| {
+            let service = if services > 1 { format!("simulated-{service}") } else { "simulated".to_owned() };
+            Scope::new(provider, "123456789012", "here", service).with_operation("List")
+        };
         Governed {
             governor: Governor::builder().clock(world.clock().clone()).seed(seed).config(config).build(),
-            scope: Scope::new(provider, "123456789012", "here", "simulated").with_operation("List"),
+            scopes: (0..services.max(1)).map(scope).collect(),
+            heeds_left,
         }
     }
 }
@@ -26,21 +34,29 @@ impl Governed {
 impl Client for Governed {
     fn call<'a>(&'a self, wire: &'a mut Wire) -> LocalBoxFuture<'a, End> {
         Box::pin(async move {
-            let mut call = self.governor.call(&self.scope);
+            let Some(scope) = self.scopes.get(wire.request().kind % self.scopes.len()) else { return End::Lost };
+            let mut call = self.governor.call(scope);
             loop {
                 let Ok(attempt) = call.admit().await else { return End::Lost };
                 let answer = wire.send().await;
+                if let Some(left) = wire.left().filter(|_| self.heeds_left) {
+                    attempt.quota_left("reads", left);
+                }
                 if answer.is_granted() {
                     attempt.finish(Outcome::Success);
                     return End::Served;
                 }
-                let failure = self.governor.classify(&self.scope, answer.facts());
+                let failure = self.governor.classify(scope, answer.facts());
                 let Verdict::Retry { .. } = attempt.finish(Outcome::Failure(failure)) else { return End::Lost };
             }
         })
     }
 
+    /// Of all its services.
     fn rate(&self) -> Option<f64> {
-        self.governor.inspect(&self.scope).map(|state| state.rate_rps)
+        self.scopes
+            .iter()
+            .filter_map(|scope| Some(self.governor.inspect(scope)?.rate_rps))
+            .reduce(|sum, rate| sum + rate)
     }
 }

@@ -8,6 +8,7 @@ const SPEC: ServerSpec = ServerSpec {
     quota: Quota::Bucket { capacity: 10.0, refill: 2.0 },
     shape: Shape::Aws503,
     tells: Tells::Nothing,
+    tells_left: false,
     outages: &[],
     failure_status: 500,
     failure_share: 0.0,
@@ -108,4 +109,15 @@ fn it_is_open_between_its_outages() {
     let spec = ServerSpec { outages: &[(10.0, 20.0), (90.0, 200.0)], ..SPEC };
     assert_eq!(spec.open(100.0), [(0.0, 10.0), (20.0, 90.0)]);
     assert_eq!(SPEC.open(100.0), [(0.0, 100.0)]);
+}
+
+#[test]
+fn what_is_left_is_told_where_the_server_tells_and_counts_whole_calls() {
+    let mut telling = Server::new(ServerSpec { tells_left: true, ..SPEC }, 1);
+    let full = telling.left().unwrap();
+    assert!(telling.ask(0.0, Request { cost: 1.0, kind: 0 }).is_granted());
+    assert_eq!(telling.left(), Some(full - 1));
+    assert_eq!(Server::new(SPEC, 1).left(), None);
+    let both = Quota::All(&[Quota::Bucket { capacity: 1.0, refill: 1.0 }]);
+    assert_eq!(Server::new(ServerSpec { tells_left: true, quota: both, ..SPEC }, 1).left(), None);
 }

@@ -11,7 +11,7 @@ use crate::classify::Classification;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 use crate::events;
-use crate::limiter::{Acquire, Asked, give_back};
+use crate::limiter::{Acquire, Asked, Ticket, give_back};
 use crate::registry::Leaf;
 use crate::scope::Scope;
 use crate::waiters::{Place, RECHECK};
@@ -181,9 +181,7 @@ impl Core {
             return None;
         }
         let pass = leaf.breaker().pass_if_closed()?;
-        if !leaf.bucket().take_at_once(COST, now) {
-            return None;
-        }
+        let ticket = leaf.bucket().take_at_once(COST, now)?;
         let slot = match state.terms.without_slot {
             true => None,
             false => match leaf.bulkhead().take_at_once() {
@@ -197,7 +195,7 @@ impl Core {
         };
         let number = self.sent(&mut state, now, slot, Some(pass));
         drop(state);
-        Some(self.attempt(number, false))
+        Some(self.attempt(number, now, ticket, false))
     }
 
     /// An attempt that was made without asking, by someone who did not know of this. It takes the token that it used, if
@@ -290,7 +288,7 @@ impl Core {
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
         let number = self.sent(&mut self.state(), now, slot, waiting.pass);
         self.count_waited(waiting.since, now);
-        self.attempt(number, waiting.pass.is_some_and(|pass| pass.probe))
+        self.attempt(number, now, waiting.acquire.ticket(), waiting.pass.is_some_and(|pass| pass.probe))
     }
 
     /// Notes what the next attempt holds, and gives it its number.
@@ -304,12 +302,12 @@ impl Core {
         number
     }
 
-    fn attempt(&self, number: u32, probe: bool) -> Attempt {
+    fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Attempt {
         self.count(|counters| &counters.calls);
         if number > 1 {
             self.count(|counters| &counters.retries);
         }
-        Attempt::new(self.clone(), number, probe)
+        Attempt::new(self.clone(), number, sent_at, ticket, probe)
     }
 
     /// Counts what was waited, leaves every line and frees the probe's place.

@@ -11,7 +11,7 @@ use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
-use crate::limiter::{Answer, AnswerKind, give_back};
+use crate::limiter::{Answer, AnswerKind, Report, Ticket, give_back};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -23,14 +23,16 @@ use crate::scope::Scope;
 pub struct Attempt {
     core: Core,
     number: u32,
+    sent_at: Timestamp,
+    ticket: Ticket,
     probe: bool,
     /// Then there is nothing to give back when it is dropped.
     finished: AtomicBool,
 }
 
 impl Attempt {
-    pub(super) fn new(core: Core, number: u32, probe: bool) -> Self {
-        Attempt { core, number, probe, finished: AtomicBool::new(false) }
+    pub(super) fn new(core: Core, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Self {
+        Attempt { core, number, sent_at, ticket, probe, finished: AtomicBool::new(false) }
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
@@ -39,6 +41,25 @@ impl Attempt {
         match outcome {
             Outcome::Success if !self.core.leaf().bucket().heeds_answers() => self.core.served(self.number),
             outcome => self.core.settle(self.number, self.core.now(), &outcome),
+        }
+    }
+
+    /// The server said in its answer that so many calls are `left` in the bucket that it calls `quota`: Azure Resource
+    /// Manager's `x-ms-ratelimit-remaining-subscription-reads: 137`. To be told before [`finish`](Self::finish), of every
+    /// answer that says so, a throttle's too.
+    ///
+    /// The scope is slowed before the bucket is empty, so that its calls are not throttled; it is never made faster.
+    /// What is left beyond a small reserve is used up over some seconds, and the rate goes over into the refill, which is
+    /// measured from one answer to the next. Others who draw on the same bucket show as a lower refill. How, and what
+    /// happens where the server is wrong, is said in [`control`](crate::control).
+    ///
+    /// Four quotas are heeded for each scope, and each for a minute after it was told last. A throttle and new settings keep
+    /// what was told, [`Governor::reset`](crate::Governor::reset) forgets it. What an earlier attempt's answer says is passed
+    /// over once a later one's has come.
+    pub fn quota_left(&self, quota: &str, left: u64) {
+        if self.core.governed() {
+            let report = Report { left, sent_at: self.sent_at, ticket: self.ticket };
+            self.core.leaf().bucket().quota_left(self.core.now(), quota, report);
         }
     }
 

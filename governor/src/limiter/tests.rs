@@ -415,6 +415,28 @@ fn a_change_of_law_keeps_the_rate_the_pause_and_those_in_line() {
     assert_eq!(bucket.answered(at(7.0), SERVED), Some((10.0, 11.0)), "and climbs from there");
 }
 
+/// What the server says is left, in the answer to the attempt that took this ticket.
+fn told(left: u64, sent_at: Timestamp) -> Report {
+    Report { left, sent_at, ticket: Ticket::default() }
+}
+
+#[test]
+fn those_in_line_plan_anew_when_the_server_says_that_little_is_left_and_when_it_says_that_much_is() {
+    let bucket = bucket(10.0, 1.0);
+    let mut first = Caller::new(&bucket);
+    assert!(first.takes(at(0.0)));
+    let mut patient = Caller::new(&bucket);
+    let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(1.0)));
+    assert!(matches!(patient.ask(at(0.0)), Asked::Wait(_)) && matches!(hurried.ask(at(0.0)), Asked::Wait(_)));
+    bucket.quota_left(at(0.05), "reads", told(0, at(0.0)));
+    assert_eq!((patient.wakes(), hurried.wakes()), (1, 1));
+    assert!(matches!(hurried.ask(at(0.05)), Asked::TooLate(_)), "half a call a second");
+    assert!(matches!(patient.ask(at(0.05)), Asked::Wait(until) if until > at(0.5)));
+    bucket.quota_left(at(0.2), "reads", told(500, at(0.1)));
+    assert!(patient.wakes() >= 2);
+    assert!(matches!(patient.ask(at(0.2)), Asked::Wait(until) if until < at(0.31)), "ten a second again");
+}
+
 proptest! {
     /// Whatever is asked, cancelled and throttled in whatever order, no more is granted than burst and rate allow.
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::law::{Answer, AnswerEffect, Law, Phase};
+use super::quota::{QuotaView, Quotas, Report, Ticket};
 use crate::clock::Timestamp;
 use crate::config::{LawName, Limits, ThrottleSettings};
 
@@ -15,6 +16,9 @@ const NEGLIGIBLE: f64 = 1e-9;
 /// timer's millisecond brings at every call: a twentieth of the rate at fifty calls a second.
 const LATENESS: Duration = Duration::from_millis(20);
 
+/// Under this share of its rate the law is held by what the server says is left.
+const HELD: f64 = 0.99;
+
 /// Tokens, and the law that says how fast they come. Every method takes the time; one that goes back mints nothing.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
@@ -24,10 +28,12 @@ pub(super) struct TokenBucket {
     tokens: f64,
     refilled_at: Timestamp,
     paused_until: Timestamp,
+    /// None until a server tells of one.
+    quotas: Option<Box<Quotas>>,
 }
 
 /// What people see of a bucket.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BucketView {
     pub(crate) law: LawName,
     pub(crate) phase: Phase,
@@ -38,6 +44,7 @@ pub(crate) struct BucketView {
     pub(crate) tokens: f64,
     pub(crate) paused_for: Option<Duration>,
     pub(crate) waiting: usize,
+    pub(crate) quota: Option<QuotaView>,
 }
 
 /// What a throttle did to a bucket.
@@ -52,7 +59,35 @@ pub(crate) struct ThrottleEffect {
 impl TokenBucket {
     pub(super) fn new(limits: Limits, settings: Arc<ThrottleSettings>, now: Timestamp) -> Self {
         let law = Law::new(limits, &settings, now);
-        TokenBucket { tokens: law.get().capacity(), settings, law, refilled_at: now, paused_until: Timestamp::ZERO }
+        TokenBucket {
+            tokens: law.get().capacity(),
+            settings,
+            law,
+            refilled_at: now,
+            paused_until: Timestamp::ZERO,
+            quotas: None,
+        }
+    }
+
+    /// Tokens per second: the law's, or what the server's own count leaves of it.
+    pub(super) fn rate(&self, now: Timestamp) -> f64 {
+        let law = self.law.get();
+        match &self.quotas {
+            None => law.rate(),
+            Some(quotas) => quotas.rate(now, law.rate(), law.limits().floor_rps()),
+        }
+    }
+
+    /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
+    fn capacity(&self, now: Timestamp) -> f64 {
+        let law = self.law.get();
+        match &self.quotas {
+            None => law.capacity(),
+            Some(quotas) => {
+                let slowed = law.capacity() * (self.rate(now) / law.rate());
+                slowed.min(quotas.left(now)).max(1.0)
+            }
+        }
     }
 
     /// Brings tokens and law up to date, with callers `waiting` or without. No tokens come in during a pause: what the
@@ -62,9 +97,16 @@ impl TokenBucket {
     }
 
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
-        let law = self.law.get_mut();
-        let (rate, capacity) = (law.rate(), law.capacity());
-        match law.closed_until() {
+        let (rate, capacity) = (self.rate(now), self.capacity(now));
+        // Callers are not held by the law's rate, so it learns nothing from their waiting; and the server is not asked for
+        // all that the law would, so what it delivers is less than it might.
+        let of_law = rate / self.law.get().rate();
+        let is_held = of_law < HELD;
+        if is_held {
+            let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
+            self.law.get_mut().unused(now, unused);
+        }
+        match self.law.get().closed_until() {
             // One token, for the one call that finds out whether the server is open again.
             Some(probe_at) => {
                 self.tokens = if now >= probe_at { 1.0 } else { self.tokens.min(0.0) };
@@ -72,13 +114,13 @@ impl TokenBucket {
             }
             None => {
                 let unused = self.fill(now, late, rate, capacity);
-                if unused > 0.0 && !waiting {
+                if unused > 0.0 && !waiting && !is_held {
                     // Every call to a rested bucket comes here; the conversion that can fail costs four times as much.
                     self.law.get_mut().unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
                 }
             }
         }
-        self.law.get_mut().advance(now, waiting);
+        self.law.get_mut().advance(now, waiting && !is_held);
     }
 
     /// Takes in what came at this rate; says what was too much.
@@ -101,19 +143,16 @@ impl TokenBucket {
         let start = now.max(self.shut_until());
         // Of a closed server it is assumed that the next probe opens it.
         let tokens = if law.closed_until().is_some() { 1.0 } else { self.tokens };
-        let missing = before + cost.min(law.capacity()) - tokens;
-        if missing <= NEGLIGIBLE { start } else { start + seconds(missing / law.rate()) + Duration::from_nanos(1) }
+        let missing = before + cost.min(self.capacity(now)) - tokens;
+        if missing <= NEGLIGIBLE { start } else { start + seconds(missing / self.rate(now)) + Duration::from_nanos(1) }
     }
 
     /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`ready_at`](Self::ready_at) has the
     /// last word.
-    pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> bool {
+    pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> Option<Ticket> {
         self.refill(now, false);
         let ready = self.tokens >= cost && self.shut_until() <= now;
-        if ready {
-            self.take(cost, now);
-        }
-        ready
+        ready.then(|| self.take(cost, now))
     }
 
     /// Whether answers tell the law anything now.
@@ -121,15 +160,27 @@ impl TokenBucket {
         self.law.get().heeds_answers()
     }
 
-    pub(super) fn take(&mut self, cost: f64, now: Timestamp) {
+    pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
         self.tokens -= cost;
         self.law.get_mut().taken(now);
+        self.quotas.as_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
     pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
-        let law = self.law.get_mut();
-        law.given_back(now);
-        self.tokens = (self.tokens + cost).min(law.capacity());
+        self.law.get_mut().given_back(now);
+        if let Some(quotas) = &mut self.quotas {
+            quotas.give_back(cost);
+        }
+        self.tokens = (self.tokens + cost).min(self.capacity(now));
+    }
+
+    /// The server said how many calls are left of one of its quotas. Says whether those who wait are to plan anew.
+    pub(super) fn quota_left(&mut self, now: Timestamp, name: &str, report: Report, waiting: bool) -> bool {
+        self.refill(now, waiting);
+        self.quotas.get_or_insert_default().tell(now, name, report);
+        self.tokens = self.tokens.min(self.capacity(now));
+        let rate = self.rate(now);
+        self.quotas.as_mut().is_some_and(|quotas| quotas.is_news(rate))
     }
 
     /// The server throttled an attempt that was sent at `sent_at`.
@@ -141,6 +192,9 @@ impl TokenBucket {
         waiting: bool,
     ) -> ThrottleEffect {
         self.update(now, waiting, Duration::ZERO);
+        if let Some(quotas) = &mut self.quotas {
+            quotas.throttled(sent_at);
+        }
         let shut_before = self.shut_until();
         let cut = self.law.get_mut().throttled(now, sent_at);
         if cut.is_some() {
@@ -159,9 +213,8 @@ impl TokenBucket {
 
     /// The server answered, and did not throttle.
     pub(super) fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
-        let law = self.law.get_mut();
-        let (rate, capacity) = (law.rate(), law.capacity());
-        let effect = law.answered(now, answer);
+        let (rate, capacity) = (self.rate(now), self.capacity(now));
+        let effect = self.law.get_mut().answered(now, answer);
         if effect.reopened {
             self.tokens = self.tokens.min(0.0);
             self.refilled_at = self.refilled_at.max(now);
@@ -171,7 +224,7 @@ impl TokenBucket {
         effect
     }
 
-    /// As new: full, at the ceiling, not paused.
+    /// As new: full, at the ceiling, not paused, told nothing.
     pub(super) fn reset(&mut self, now: Timestamp) {
         *self = TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now);
     }
@@ -183,16 +236,18 @@ impl TokenBucket {
             law: self.law.name(),
             phase: law.phase(now),
             measured_rps: law.measured(),
-            rate_rps: law.rate(),
+            rate_rps: self.rate(now),
             ceiling_rps: law.ceiling(),
             burst: law.burst(),
             tokens: self.tokens,
             paused_for: (!pause.is_zero()).then_some(pause),
             waiting,
+            quota: self.quotas.as_ref().and_then(|quotas| quotas.view(now)),
         }
     }
 
-    /// New limits, or another law. What was learned of the server is kept where it is below the new ceiling.
+    /// New limits, or another law. What was learned of the server is kept where it is below the new ceiling, and so is what
+    /// it told.
     pub(super) fn reconfigure(
         &mut self,
         limits: Limits,
@@ -205,13 +260,14 @@ impl TokenBucket {
         self.law.reconfigure(limits, &settings, now);
         self.settings = settings;
         if changed {
-            self.tokens = self.tokens.min(self.law.get().capacity());
+            self.tokens = self.tokens.min(self.capacity(now));
         }
     }
 
     pub(super) fn is_neutral(&self) -> bool {
         let law = self.law.get();
-        law.is_neutral() && self.tokens >= law.capacity() && self.paused_until <= self.refilled_at
+        let untold = self.quotas.as_ref().is_none_or(|quotas| quotas.is_forgotten(self.refilled_at));
+        law.is_neutral() && untold && self.tokens >= law.capacity() && self.paused_until <= self.refilled_at
     }
 }
 
@@ -219,3 +275,6 @@ impl TokenBucket {
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! A bucket that the server tells what is left.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const FLOOR: f64 = 0.05;
+
+fn at(seconds: f64) -> Timestamp {
+    Timestamp::ZERO + Duration::from_secs_f64(seconds)
+}
+
+fn report(left: u64, sent_at: f64, ticket: Ticket) -> Report {
+    Report { left, sent_at: at(sent_at), ticket }
+}
+
+#[test]
+fn a_law_that_is_held_does_not_climb_and_goes_on_where_it_was() {
+    let settings = ThrottleSettings { law: LawName::DeliveryRate, ..ThrottleSettings::default() };
+    let mut bucket = TokenBucket::new(Limits::default(), settings.into(), at(0.0));
+    let mut law = Vec::new();
+    for second in 1..=60 {
+        let ticket = bucket.take(1.0, at(f64::from(second)));
+        let told = Report { left: 10, sent_at: at(f64::from(second)), ticket };
+        bucket.quota_left(at(f64::from(second) + 0.1), "reads", told, true);
+        assert!(bucket.rate(at(f64::from(second) + 0.1)) < 20.0);
+        law.push(bucket.law.get().rate());
+    }
+    assert!(law.iter().all(|rate| *rate == law[0]), "{law:?}");
+    assert_eq!(bucket.view(at(200.0), 0).rate_rps, law[0], "it is told no more");
+    bucket.reset(at(200.0));
+    assert_eq!(bucket.view(at(200.0), 0).quota, None);
+}
+
+#[test]
+fn new_settings_and_a_throttle_keep_what_was_told() {
+    let settings = ThrottleSettings::default();
+    let mut bucket = TokenBucket::new(Limits::default(), settings.clone().into(), at(0.0));
+    bucket.quota_left(at(1.0), "reads", report(5, 0.9, Ticket::default()), false);
+    bucket.throttled(at(1.1), at(1.0), None, false);
+    bucket.reconfigure(Limits::new(50.0, 50.0, FLOOR).unwrap(), settings.into(), at(1.2), false);
+    assert_eq!(bucket.view(at(1.2), 0).quota.unwrap().left, 5);
+}
+
+/// What may happen to a bucket that is told things.
+#[derive(Debug, Clone)]
+enum Step {
+    Wait(f64),
+    Take,
+    GiveBack,
+    Tell { quota: u8, left: u64, age: f64, ticket: usize },
+    Throttle,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let left = prop_oneof![0..5_u64, 0..1000_u64, any::<u64>()];
+    prop_oneof![
+        (0.0..3.0_f64).prop_map(Step::Wait),
+        Just(Step::Take),
+        Just(Step::GiveBack),
+        (0..6_u8, left, 0.0..200.0_f64, 0..20_usize).prop_map(|(quota, left, age, ticket)| Step::Tell {
+            quota,
+            left,
+            age,
+            ticket
+        }),
+        Just(Step::Throttle),
+    ]
+}
+
+proptest! {
+    /// Whatever is told, and in whatever order.
+    #[test]
+    fn a_quota_never_makes_faster_never_stops_and_no_more_lies_ready_than_is_left(
+        law in prop::sample::select(vec![LawName::Aimd, LawName::DeliveryRate]),
+        steps in prop::collection::vec(step(), 1..80),
+        waiting in any::<bool>(),
+    ) {
+        let settings = ThrottleSettings { law, ..ThrottleSettings::default() };
+        let mut told = TokenBucket::new(Limits::default(), settings.clone().into(), at(0.0));
+        let mut now = 0.0;
+        let mut tickets = vec![Ticket::default()];
+        for step in steps {
+            match step {
+                Step::Wait(seconds) => now += seconds,
+                Step::Take => tickets.extend(told.take_if_ready(1.0, at(now))),
+                Step::GiveBack => told.give_back(1.0, at(now)),
+                Step::Throttle => { told.throttled(at(now), at(now), None, waiting); }
+                Step::Tell { quota, left, age, ticket } => {
+                    let name = quota.to_string();
+                    let ticket = tickets[ticket % tickets.len()];
+                    told.quota_left(at(now), &name, report(left, (now - age).max(0.0), ticket), waiting);
+                    if let Some(view) = told.view(at(now), 0).quota {
+                        prop_assert!(view.allows_rps >= 0.0 && view.refill_rps.is_none_or(f64::is_finite));
+                    }
+                }
+            }
+            told.refill(at(now), waiting);
+            let (rate, of_law) = (told.rate(at(now)), told.law.get().rate());
+            let least = (of_law / 20.0).clamp(0.2, 1.0).min(of_law);
+            prop_assert!(rate <= of_law && rate >= least, "{} of {}", rate, of_law);
+            let ready = told.view(at(now), 0).tokens;
+            prop_assert!(ready.is_finite());
+            let late = 0.02 * rate;
+            let left = told.quotas.as_ref().map_or(f64::INFINITY, |quotas| quotas.left(at(now)));
+            prop_assert!(ready <= left + late + 1e-6, "{} of {} lie ready", ready, left);
+        }
+    }
+}
