@@ -16,7 +16,11 @@ use crate::program::{Program, interrupted};
 /// Runs the program. Everything that can be wrong with the configuration is found before anything is sent.
 pub async fn main(args: Args) -> ExitCode {
     let program = Program::start("compare", args.log);
-    let config = match inventory::config(&args.job()) {
+    let job = args.job();
+    if let Err(error) = job.check() {
+        return program.unusable(&error);
+    }
+    let config = match inventory::config(&job) {
         Ok(config) => config,
         Err(error) => return program.unusable(&error),
     };
@@ -60,6 +64,7 @@ pub async fn run(
         let mode = contender.mode(config, job.simulation.seed);
         let report = inventory::run(&job, &world, &mode, stop.as_mut()).await;
         world.close().await;
+        let report = report?;
         if report.interrupted {
             return Ok(Comparison::new(args, rows, true));
         }

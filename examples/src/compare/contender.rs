@@ -57,8 +57,8 @@ impl Contender {
         match self {
             Contender::Governed => governed(config.clone()),
             Contender::Unconfigured => governed(Config::default()),
-            Contender::Adaptive => Mode::Plain(Plain::Adaptive.retry()),
-            Contender::Standard | Contender::StandardAlone => Mode::Plain(Plain::Standard.retry()),
+            Contender::Adaptive => Mode::Plain(Plain::Adaptive),
+            Contender::Standard | Contender::StandardAlone => Mode::Plain(Plain::Standard),
         }
     }
 

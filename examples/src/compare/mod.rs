@@ -16,7 +16,7 @@
 //! (three attempts).
 //!
 //! No run inherits anything. Each has a server, connections and clients of its own, and either a governor of its own or
-//! retry quotas and adaptive rates of its own ([`Quotas`](crate::inventory::Quotas)), which the SDK would keep for the
+//! retry quotas and adaptive rates of its own ([`Quotas`](crate::inventory::aws::Quotas)), which the SDK would keep for the
 //! whole process. That is why they need no process of their own.
 //!
 //! The ideal is the least time in which the buckets can grant the job if nothing fails

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use cloud_governor::{Config, ConfigError, Governor, configure, get_governor};
 
-use super::clients::Mode;
 use super::job::{Job, Outcome, Pace};
+use super::mode::Mode;
 use super::options::{Args, Effort, Log};
 use super::progress::Bar;
 use super::report::Report;
@@ -22,6 +22,9 @@ const BUILT_IN: &str = include_str!("../../inventory.yaml");
 /// Runs the program. Everything that can be wrong with the configuration is found before anything is sent.
 pub async fn main(args: Args) -> ExitCode {
     let program = Program::start("inventory", args.log);
+    if let Err(error) = args.check() {
+        return program.unusable(&error);
+    }
     let mode = match mode(&args) {
         Ok(mode) => mode,
         Err(error) => return program.unusable(&error),
@@ -34,6 +37,10 @@ pub async fn main(args: Args) -> ExitCode {
     };
     let report = run(&args, &world, &mode, interrupted()).await;
     world.close().await;
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => return program.unusable(&error),
+    };
     program.finish(report.exit_code, |out| {
         if args.json {
             serde_json::to_writer(&mut *out, &report)?;
@@ -45,14 +52,22 @@ pub async fn main(args: Args) -> ExitCode {
 }
 
 /// Runs the job in a world that is there, until it ends or `stop` is ready.
-pub async fn run(args: &Args, world: &World, mode: &Mode, stop: impl Future<Output = ()>) -> Report {
-    let listings = world.listings(mode, args.effort.fan_out);
+///
+/// # Errors
+/// [`WorldError::Azure`], before anything is sent.
+pub async fn run(
+    args: &Args,
+    world: &World,
+    mode: &Mode,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, WorldError> {
+    let listings = world.listings(mode, args.effort.fan_out)?;
     let bar = Bar::new(listings.len(), args.log == Log::Off);
     let Effort { max_requeues, requeue_pause: pause, patience, .. } = args.effort;
     let pace = Pace { max_requeues, pause, patience };
     let outcome: Outcome = Job::new(listings, pace).run(stop, |all| bar.show(all)).await;
     bar.clear();
-    Report::new(mode.name(), world, outcome, &governor(mode))
+    Ok(Report::new(mode.name(), world, outcome, &governor(mode)))
 }
 
 /// The governor's settings for these arguments: `inventory.yaml`, or the file that is named, under the environment.
@@ -69,7 +84,7 @@ pub fn config(args: &Args) -> Result<Config, ConfigError> {
 
 fn mode(args: &Args) -> Result<Mode, ConfigError> {
     match args.ungoverned {
-        Some(plain) => Ok(Mode::Plain(plain.retry())),
+        Some(plain) => Ok(Mode::Plain(plain)),
         None => Ok(Mode::Governed(configure(config(args)?))),
     }
 }

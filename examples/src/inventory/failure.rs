@@ -4,10 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use cloud_governor::{Class, Facts, Refusal, RefusalKind, Rules, Transport};
+use cloud_governor::{Class, Facts, Refusal, RefusalKind, Rules};
+
+use super::cloud::Cloud;
 
 /// Whether it is worth asking again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +28,28 @@ pub struct Failure {
     answered: bool,
 }
 
+/// An SDK's error, as far as it matters here.
+pub(super) trait Failed: Error + 'static {
+    /// The cloud whose rules classify it.
+    const CLOUD: Cloud;
+
+    /// What it says.
+    fn reading(&self) -> Reading<'_>;
+}
+
+/// What an error says.
+pub(super) struct Reading<'a> {
+    /// The facts to classify, unless the call failed for want of something that waiting does not bring.
+    pub(super) facts: Option<Facts<'a>>,
+    /// What a person reads.
+    pub(super) text: String,
+    /// Whether a service answered.
+    pub(super) answered: bool,
+}
+
 impl Failure {
     /// Reads an SDK's error.
-    pub fn of<E>(operation: &'static str, error: &SdkError<E, HttpResponse>, rules: &Rules) -> Self
-    where
-        E: Error + ProvideErrorMetadata + 'static,
-    {
+    pub(super) fn of<E: Failed>(operation: &'static str, error: &E, rules: &Rules) -> Self {
         if let Some(refusal) = Refusal::find(error) {
             let worth = Worth::Later(refusal.retry_after());
             return Failure {
@@ -45,15 +60,14 @@ impl Failure {
                 answered: false,
             };
         }
-        let (facts, text) = read(error);
+        let Reading { facts, text, answered } = error.reading();
         let worth = match facts {
             Some(facts) => {
-                let verdict = rules.classify(&facts.provider("aws"));
+                let verdict = rules.classify(&facts.provider(E::CLOUD.provider()));
                 if verdict.class == Class::Fatal { Worth::Never } else { Worth::Later(verdict.retry_after) }
             }
             None => Worth::Never,
         };
-        let answered = matches!(error, SdkError::ServiceError(_) | SdkError::ResponseError(_));
         Failure { operation, text, worth, refusal: None, answered }
     }
 
@@ -79,50 +93,29 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The facts, unless the call failed for want of something that waiting does not bring; and what a person reads.
-fn read<E>(error: &SdkError<E, HttpResponse>) -> (Option<Facts<'_>>, String)
-where
-    E: Error + ProvideErrorMetadata + 'static,
-{
-    match error {
-        SdkError::ServiceError(failed) => {
-            let (code, status) = (failed.err().code(), failed.raw().status().as_u16());
-            let facts = Facts::new().status(status).headers(failed.raw().headers());
-            let facts = match code {
-                Some(code) => facts.code(code),
-                None => facts,
-            };
-            // The message is a fact like any other, though it is not told to anybody.
-            let facts = match failed.err().message() {
-                Some(message) => facts.message(message),
-                None => facts,
-            };
-            (Some(facts), format!("{} (HTTP {status})", code.unwrap_or("an error without a code")))
-        }
-        SdkError::ResponseError(_) => {
-            (Some(Facts::new().transport(Transport::BodyCutShort)), "the answer did not come whole".to_owned())
-        }
-        SdkError::TimeoutError(_) => (Some(Facts::new().transport(Transport::Timeout)), "timed out".to_owned()),
-        SdkError::DispatchFailure(failed) => {
-            // Without a kind it is no failure of the network: credentials that cannot be had, for one.
-            let passing = failed.is_io() || failed.is_timeout() || failed.as_other().is_some();
-            let transport = if failed.is_timeout() { Transport::Timeout } else { Transport::Io };
-            (passing.then(|| Facts::new().transport(transport)), chain(error))
-        }
-        _ => (None, chain(error)),
-    }
+/// How far an error's sources are followed: one may name itself as its own source.
+const DEEPEST: usize = 32;
+
+/// The error and what is behind it.
+pub(super) fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    let step = move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    };
+    std::iter::from_fn(step).take(DEEPEST)
 }
 
-/// The error and its sources in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
+/// The error and its sources in one line. What an error repeats of its source is told once.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    for error in sources(error) {
+        let line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if !text.contains(&line) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{colon}{line}");
+        }
     }
     text
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,6 @@ use std::ops::AddAssign;
 
 use serde::Serialize;
 
-use crate::sim::aws::Totals;
-
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -30,11 +28,29 @@ pub struct Found {
     pub instances: u64,
     /// Volumes.
     pub volumes: u64,
+    /// What was found in Azure, if that is listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub azure: Option<FoundInAzure>,
+}
+
+/// What was found in Azure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FoundInAzure {
+    /// Resource groups.
+    pub resource_groups: u64,
+    /// Virtual networks whose subnets are all listed.
+    pub virtual_networks: u64,
+    /// Subnets of virtual networks.
+    pub subnets: u64,
+    /// Virtual machines whose instance view was read, too.
+    pub virtual_machines: u64,
 }
 
 impl Found {
     /// The kinds of resources: everything but the identities, which are the accounts' own.
-    fn kinds(&self) -> [u64; 9] {
+    fn kinds(&self) -> [u64; 13] {
+        let azure = self.in_azure();
         [
             self.log_groups,
             self.log_streams,
@@ -45,7 +61,16 @@ impl Found {
             self.security_groups,
             self.instances,
             self.volumes,
+            azure.resource_groups,
+            azure.virtual_networks,
+            azure.subnets,
+            azure.virtual_machines,
         ]
+    }
+
+    /// What was found in Azure: nothing, if that is not listed.
+    pub fn in_azure(&self) -> FoundInAzure {
+        self.azure.unwrap_or_default()
     }
 
     /// Resources.
@@ -53,28 +78,9 @@ impl Found {
         self.kinds().iter().sum()
     }
 
-    /// How many resources of the fleet are not among these.
-    pub fn missing(&self, of: &Totals) -> u64 {
-        let there = Found::from(of).kinds();
-        there.into_iter().zip(self.kinds()).map(|(there, found)| there.saturating_sub(found)).sum()
-    }
-}
-
-impl From<&Totals> for Found {
-    /// What a complete inventory finds, but for the identities, which are not the fleet's to count.
-    fn from(totals: &Totals) -> Self {
-        Found {
-            identities: 0,
-            log_groups: totals.log_groups,
-            log_streams: totals.log_streams,
-            parameters: totals.parameters,
-            secrets: totals.secrets,
-            vpcs: totals.vpcs,
-            subnets: totals.subnets,
-            security_groups: totals.security_groups,
-            instances: totals.instances,
-            volumes: totals.volumes,
-        }
+    /// How many resources of those that are there are not among these.
+    pub fn missing(&self, there: &Found) -> u64 {
+        there.kinds().into_iter().zip(self.kinds()).map(|(there, found)| there.saturating_sub(found)).sum()
     }
 }
 
@@ -90,5 +96,23 @@ impl AddAssign for Found {
         self.security_groups += other.security_groups;
         self.instances += other.instances;
         self.volumes += other.volumes;
+        if let Some(other) = other.azure {
+            *self.azure.get_or_insert_default() += other;
+        }
+    }
+}
+
+impl AddAssign for FoundInAzure {
+    fn add_assign(&mut self, other: FoundInAzure) {
+        self.resource_groups += other.resource_groups;
+        self.virtual_networks += other.virtual_networks;
+        self.subnets += other.subnets;
+        self.virtual_machines += other.virtual_machines;
+    }
+}
+
+impl From<FoundInAzure> for Found {
+    fn from(azure: FoundInAzure) -> Self {
+        Found { azure: Some(azure), ..Found::default() }
     }
 }

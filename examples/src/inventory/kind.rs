@@ -4,82 +4,70 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::aws;
+use super::azure;
+use super::cloud::Cloud;
 use super::service::Service;
 
 /// What a listing lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Who is calling.
-    Identity,
-    /// Log groups and their streams.
-    LogGroups,
-    /// Parameters, each of which is read. Values are not decrypted and not kept.
-    Parameters,
-    /// Secrets, each of which is described. Values are not asked for.
-    Secrets,
-    /// VPCs, and the subnets and security groups of each.
-    #[cfg(feature = "ec2")]
-    Vpcs,
-    /// Instances.
-    #[cfg(feature = "ec2")]
-    Instances,
-    /// Volumes.
-    #[cfg(feature = "ec2")]
-    Volumes,
+    /// Something of AWS.
+    Aws(aws::Kind),
+    /// Something of Azure.
+    Azure(azure::Kind),
 }
 
 impl Kind {
-    /// All kinds that were compiled in.
-    pub const ALL: &[Kind] = &[
-        Kind::Identity,
-        Kind::LogGroups,
-        Kind::Parameters,
-        Kind::Secrets,
-        #[cfg(feature = "ec2")]
-        Kind::Vpcs,
-        #[cfg(feature = "ec2")]
-        Kind::Instances,
-        #[cfg(feature = "ec2")]
-        Kind::Volumes,
-    ];
+    /// The cloud that has it.
+    pub fn cloud(self) -> Cloud {
+        match self {
+            Kind::Aws(_) => Cloud::Aws,
+            Kind::Azure(_) => Cloud::Azure,
+        }
+    }
 
-    /// The service it belongs to; none for who is calling, which is asked in any case.
+    /// The service it belongs to; none for the account itself, which is asked for in any case.
     pub fn service(self) -> Option<Service> {
         match self {
-            Kind::Identity => None,
-            Kind::LogGroups => Some(Service::Logs),
-            Kind::Parameters => Some(Service::Ssm),
-            Kind::Secrets => Some(Service::SecretsManager),
-            #[cfg(feature = "ec2")]
-            Kind::Vpcs | Kind::Instances | Kind::Volumes => Some(Service::Ec2),
+            Kind::Aws(kind) => kind.service(),
+            Kind::Azure(kind) => Some(kind.service()),
+        }
+    }
+
+    /// Whether an account counts as listed only once every listing of this kind in it is complete. Of AWS, those that
+    /// ask who is calling; Azure has none such, and there it takes all.
+    pub(super) fn vouches(self) -> bool {
+        match self {
+            Kind::Aws(kind) => kind == aws::Kind::Identity,
+            Kind::Azure(_) => true,
         }
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Identity => "identity",
-            Kind::LogGroups => "log groups",
-            Kind::Parameters => "parameters",
-            Kind::Secrets => "secrets",
-            #[cfg(feature = "ec2")]
-            Kind::Vpcs => "VPCs",
-            #[cfg(feature = "ec2")]
-            Kind::Instances => "instances",
-            #[cfg(feature = "ec2")]
-            Kind::Volumes => "volumes",
-        })
+        match self {
+            Kind::Aws(kind) => kind.fmt(f),
+            Kind::Azure(kind) => kind.fmt(f),
+        }
     }
 }
 
-/// One region of one account.
+/// One region of one account, or a whole subscription.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Place {
-    /// The account's id, or the profile that stands for it.
+    /// The account's id, or the profile that stands for it; the subscription's id.
     pub account: String,
-    /// The region.
+    /// The region; empty where the cloud has none.
     pub region: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.account)?;
+        if self.region.is_empty() { Ok(()) } else { write!(f, " {}", self.region) }
+    }
 }

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::calls::{Page, Row};
-use super::clients::Clients;
+use super::calls::{Page, Row, Source};
 use super::failure::{Failure, Worth};
 use super::found::Found;
 use super::kind::{Kind, Place};
@@ -63,17 +62,16 @@ impl Watch {
 
 #[derive(Debug)]
 enum Next {
-    Page(Option<String>),
+    Page(Source),
     End,
 }
 
-/// One listing. It keeps the token of the next page and the rows that are not complete, so that it can go on where it
+/// One listing. It keeps its place in the list and the rows that are not complete, so that it can go on where it
 /// stopped.
 #[derive(Debug)]
 pub struct Listing {
     place: Arc<Place>,
     kind: Kind,
-    clients: Clients,
     fan_out: usize,
     next: Next,
     rows: VecDeque<Row>,
@@ -81,20 +79,21 @@ pub struct Listing {
 }
 
 enum Work {
-    Page(Option<String>),
+    Page(Source),
     Row(Row),
 }
 
 enum Done {
-    Page(Result<Page, Failure>),
+    Page(Result<Page<Row, Source>, Failure>),
     Row(Row, Result<(), Failure>),
 }
 
 impl Listing {
     /// A listing that has not begun. At most `fan_out` calls of it, but at least one, are under way at once.
-    pub fn new(place: Arc<Place>, kind: Kind, clients: Clients, fan_out: usize) -> Self {
-        let (next, rows) = (Next::Page(None), VecDeque::new());
-        Listing { place, kind, clients, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
+    pub(super) fn new(place: Arc<Place>, source: Source, fan_out: usize) -> Self {
+        let (kind, rows) = (source.kind(), VecDeque::new());
+        let next = Next::Page(source);
+        Listing { place, kind, fan_out: fan_out.max(1), next, rows, watch: Watch::default() }
     }
 
     /// Where it looks.
@@ -126,20 +125,19 @@ impl Listing {
     pub async fn advance(&mut self) -> Result<(), Failure> {
         // One call looks whether a service that failed is back, before many follow.
         let mut width = if self.watch.get().requeues == 0 { self.fan_out } else { 1 };
-        let clients = self.clients.clone();
-        let perform = |work| perform(&clients, self.kind, work, self.watch.clone());
+        let perform = |work| perform(work, self.watch.clone());
         let mut running = FuturesUnordered::new();
         let mut paging = false;
         let mut stopped: Option<Failure> = None;
         loop {
             if stopped.is_none() {
-                if let Next::Page(token) = &self.next
+                if let Next::Page(source) = &self.next
                     && !paging
                     && running.len() < width
                     && self.rows.len() < self.fan_out.saturating_mul(PAGES_AHEAD)
                 {
                     paging = true;
-                    running.push(perform(Work::Page(token.clone())));
+                    running.push(perform(Work::Page(source.clone())));
                 }
                 while running.len() < width
                     && let Some(row) = self.rows.pop_front()
@@ -151,7 +149,7 @@ impl Listing {
             let failure = match done {
                 Done::Page(Ok(page)) => {
                     paging = false;
-                    self.next = page.next.map_or(Next::End, |token| Next::Page(Some(token)));
+                    self.next = page.next.map_or(Next::End, Next::Page);
                     self.rows.extend(page.rows);
                     self.watch.update(|progress| {
                         progress.found += page.found;
@@ -212,12 +210,12 @@ impl Listing {
     }
 }
 
-async fn perform(clients: &Clients, kind: Kind, work: Work, watch: Watch) -> Done {
+async fn perform(work: Work, watch: Watch) -> Done {
     match work {
-        Work::Page(token) => Done::Page(clients.page(kind, token).await),
+        Work::Page(source) => Done::Page(source.page().await),
         Work::Row(mut row) => {
             let count = |found| watch.update(|progress| progress.found += found);
-            let result = clients.complete(&mut row, count).await;
+            let result = row.complete(count).await;
             Done::Row(row, result)
         }
     }

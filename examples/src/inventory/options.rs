@@ -3,27 +3,38 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aws_smithy_types::retry::RetryConfig;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, ValueEnum};
 
+use super::cloud::{Cloud, Clouds};
+use super::mode::Plain;
 use super::service::Service;
 use super::text::{BucketSize, Size};
+use super::usage::UsageError;
+use super::world::distinct;
 use crate::sim::Fault;
 
-/// Lists what several AWS accounts hold in several regions, all at once, through one governor.
+/// Lists what several AWS accounts hold in several regions, or several Azure subscriptions, all at once, through one
+/// governor.
 ///
-/// Without --endpoint-url, --profile or --region it starts a simulated AWS on loopback and lists that: the server then
-/// says what it really saw. Exit codes: 0 everything was listed; 1 something was lost; 2 the command line or the
+/// Unless --endpoint-url, --profile, --region or --subscription names a real place, it starts a simulated cloud on
+/// loopback and lists that: the server then says what it really saw. Exit codes: 0 everything was listed; 1 something was lost; 2 the command line or the
 /// configuration is of no use; 69, 74, 75, 76 something was lost because the governor refused (circuit open, attempts
 /// timed out, deadline, retry budget); 130 stopped by Ctrl-C.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "inventory", version, max_term_width = 110)]
 #[non_exhaustive]
 pub struct Args {
-    /// The simulated AWS.
+    /// The cloud to list, or all of them at once.
+    #[arg(long, value_enum, default_value_t = Clouds::Aws, value_name = "CLOUD")]
+    pub cloud: Clouds,
+    /// The simulation.
     #[command(flatten)]
     pub simulation: Simulation,
-    /// A real AWS or a compatible server at this URL, instead of the simulation.
+    /// Simulated subscriptions of Azure.
+    #[arg(long, default_value_t = 3, value_name = "COUNT")]
+    pub subscriptions: usize,
+    /// A real cloud or a compatible server at this URL, instead of the simulation.
     #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
     pub endpoint_url: Option<String>,
     /// A profile of the shared AWS configuration, one for each account. The default one if only a region is named.
@@ -32,14 +43,21 @@ pub struct Args {
     /// A region of the real accounts. The profile's own if none is named.
     #[arg(long = "region", value_name = "NAME", conflicts_with_all = SIMULATION)]
     pub region_names: Vec<String>,
+    /// A real subscription of Azure, by its id. Whoever is signed in to the Azure CLI or the Azure Developer CLI asks.
+    #[arg(long = "subscription", value_name = "ID", conflicts_with_all = SIMULATION, value_parser = NonEmptyStringValueParser::new())]
+    pub subscription_ids: Vec<String>,
     /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
     #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]
     pub config: Option<PathBuf>,
     /// The plain SDK with its own retries instead of the governor.
     #[arg(long, value_name = "MODE")]
     pub ungoverned: Option<Plain>,
-    /// The services to list, separated by commas. Who is calling is asked in any case.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Service::all().to_vec(), value_name = "SERVICES")]
+    /// The governor does not slow down ahead of a throttle by what Azure's answers say is left.
+    #[arg(long, conflicts_with = "ungoverned")]
+    pub ignore_quota_headers: bool,
+    /// The services to list, separated by commas; all of the cloud, unless named. Who is calling is asked of AWS in any
+    /// case.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SERVICES")]
     pub services: Vec<Service>,
     /// How the job goes about it.
     #[command(flatten)]
@@ -52,11 +70,11 @@ pub struct Args {
     pub log: Log,
 }
 
-/// The simulated AWS: what it holds, how it throttles, and when it fails.
+/// The simulation: what it holds, how it throttles, and when it fails.
 #[derive(Clone, Debug, clap::Args)]
 #[non_exhaustive]
 pub struct Simulation {
-    /// Simulated accounts.
+    /// Simulated accounts of AWS.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     pub accounts: usize,
     /// Simulated regions of each account.
@@ -65,15 +83,15 @@ pub struct Simulation {
     /// Decides what the simulated accounts hold, and the chances of faults.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How much the simulated accounts hold in each region: small, default, large, or counts to set in the default,
-    /// such as log_groups=10..80,secrets=5.
+    /// How much the simulated accounts hold in each region, and the subscriptions: small, default, large, or counts to set
+    /// in the default, such as log_groups=10..80,secrets=5.
     #[arg(long, default_value = "default")]
     pub size: Size,
     /// A planned failure of the simulation, such as down@5s+3s, brownout=0.2:service=ssm, slow=200ms or cut=1/20.
     #[arg(long = "fault", value_name = "FAULT")]
     pub faults: Vec<Fault>,
-    /// A bucket of the simulation at another size, such as logs.DescribeLogGroups=10/5: burst and calls per second, or one
-    /// number for both. The governor is not told: give it a --config.
+    /// A bucket of the simulation at another size, such as logs.DescribeLogGroups=10/5: burst and calls per second (or per
+    /// whatever period the bucket refills by), or one number for both. The governor is not told: give it a --config.
     #[arg(long = "limit", value_name = "BUCKET=BURST[/RATE]")]
     pub limits: Vec<BucketSize>,
 }
@@ -97,27 +115,7 @@ pub struct Effort {
 }
 
 /// What is about the simulation alone.
-const SIMULATION: [&str; 6] = ["accounts", "regions", "seed", "size", "faults", "limits"];
-
-/// The SDK's own retry modes, with their defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[non_exhaustive]
-pub enum Plain {
-    /// `RetryConfig::standard()`.
-    Standard,
-    /// `RetryConfig::adaptive()`.
-    Adaptive,
-}
-
-impl Plain {
-    /// The SDK's configuration for it.
-    pub fn retry(self) -> RetryConfig {
-        match self {
-            Plain::Standard => RetryConfig::standard(),
-            Plain::Adaptive => RetryConfig::adaptive(),
-        }
-    }
-}
+const SIMULATION: [&str; 7] = ["accounts", "regions", "subscriptions", "seed", "size", "faults", "limits"];
 
 /// The form of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -132,17 +130,21 @@ pub enum Log {
 }
 
 impl Args {
-    /// Lists this simulation, governed by this configuration file or by `examples/inventory.yaml`.
+    /// Lists this simulation of AWS, governed by this configuration file or by `examples/inventory.yaml`.
     pub fn of_simulation(simulation: Simulation, effort: Effort, config: Option<PathBuf>) -> Self {
         Args {
+            cloud: Clouds::Aws,
             simulation,
+            subscriptions: 0,
             effort,
             config,
             endpoint_url: None,
             profiles: Vec::new(),
             region_names: Vec::new(),
+            subscription_ids: Vec::new(),
             ungoverned: None,
-            services: Service::all().to_vec(),
+            ignore_quota_headers: false,
+            services: Service::of(Cloud::Aws).collect(),
             json: false,
             log: Log::Off,
         }
@@ -150,7 +152,53 @@ impl Args {
 
     /// Whether the simulation is to be listed.
     pub fn simulated(&self) -> bool {
-        self.endpoint_url.is_none() && self.profiles.is_empty() && self.region_names.is_empty()
+        self.endpoint_url.is_none()
+            && self.profiles.is_empty()
+            && self.region_names.is_empty()
+            && self.subscription_ids.is_empty()
+    }
+
+    /// The services to list, each once: those that are named, or all of the chosen clouds.
+    pub fn listed(&self) -> Vec<Service> {
+        if self.services.is_empty() {
+            self.cloud.each().iter().copied().flat_map(Service::of).collect()
+        } else {
+            distinct(&self.services)
+        }
+    }
+
+    /// Finds what cannot go together and is not for the parser to know.
+    ///
+    /// # Errors
+    /// The first such thing.
+    pub fn check(&self) -> Result<(), UsageError> {
+        let named = !self.profiles.is_empty() || !self.region_names.is_empty();
+        if self.cloud == Clouds::All && !self.simulated() {
+            return Err(UsageError::OneRealCloud);
+        }
+        if self.cloud == Clouds::Azure && named {
+            return Err(UsageError::NotOfAzure);
+        }
+        if self.cloud == Clouds::Azure && self.endpoint_url.is_some() && self.subscription_ids.is_empty() {
+            return Err(UsageError::NoSubscription);
+        }
+        if self.cloud == Clouds::Aws && !self.subscription_ids.is_empty() {
+            return Err(UsageError::NotOfAws);
+        }
+        if self.cloud.has(Cloud::Azure) && self.ungoverned == Some(Plain::Adaptive) {
+            return Err(UsageError::Adaptive);
+        }
+        let services = self.listed();
+        if let Some(service) = services.iter().find(|service| !self.cloud.has(service.cloud())) {
+            return Err(UsageError::Service(*service));
+        }
+        if self.cloud.has(Cloud::Azure) && !services.iter().any(|service| service.cloud() == Cloud::Azure) {
+            return Err(UsageError::NothingOfAzure);
+        }
+        match self.simulation.limits.iter().find(|limit| !self.cloud.has(limit.cloud())) {
+            Some(limit) => Err(UsageError::Limit(limit.clone())),
+            None => Ok(()),
+        }
     }
 }
 

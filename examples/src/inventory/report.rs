@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use cloud_governor::{Governor, RefusalKind, Summary};
 use serde::Serialize;
 
-use super::found::Found;
+use super::cloud::Cloud;
+use super::found::{Found, FoundInAzure};
 use super::job::{Ended, Outcome};
 use super::kind::{Kind, Place};
 use super::service::Service;
-use super::world::World;
-use crate::sim::{BucketKey, Counts, TruthSnapshot};
+use super::world::{Simulated, Totals, World};
+use crate::sim::{BucketKey, Counts};
 
 /// Something was lost, and not because the governor refused.
 pub const LOST: u8 = 1;
@@ -27,7 +28,8 @@ pub struct Report {
     pub simulated: bool,
     /// The services whose resources were to be listed.
     pub services: Vec<Service>,
-    /// Accounts and resources that were listed. An account is listed once each of its regions said who is calling.
+    /// Accounts and resources that were listed. An account of AWS is listed once each of its regions said who is calling,
+    /// a subscription of Azure once everything in it is.
     pub listed: u64,
     /// Against the simulation: accounts and resources that it has and that were not listed. Against a real server,
     /// where nobody knows: listings that are not complete.
@@ -85,7 +87,7 @@ pub struct ServerTruth {
     /// All of it.
     #[serde(flatten)]
     pub totals: Counts,
-    /// The most requests that were being answered at one time.
+    /// The most requests that one server was answering at one time.
     pub peak_concurrent: u64,
     /// By `service.Operation`.
     pub by_action: BTreeMap<String, Counts>,
@@ -94,14 +96,32 @@ pub struct ServerTruth {
 /// One line of the table.
 #[derive(Clone, Debug)]
 pub(super) struct PlaceRow {
+    pub(super) cloud: Cloud,
     pub(super) place: Place,
     pub(super) found: Found,
     pub(super) incomplete: usize,
 }
 
-impl From<TruthSnapshot> for ServerTruth {
-    fn from(truth: TruthSnapshot) -> Self {
-        ServerTruth { totals: truth.totals, peak_concurrent: truth.peak_concurrent, by_action: truth.actions }
+impl ServerTruth {
+    /// What the simulations saw, taken together.
+    fn of(simulated: &[Simulated]) -> Option<Self> {
+        let seen = simulated.iter().map(|simulated| simulated.server().truth().snapshot());
+        let seen = seen.map(|seen| ServerTruth {
+            totals: seen.totals,
+            peak_concurrent: seen.peak_concurrent,
+            by_action: seen.actions,
+        });
+        seen.reduce(ServerTruth::and)
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.totals = sum(&self.totals, &other.totals);
+        self.peak_concurrent = self.peak_concurrent.max(other.peak_concurrent);
+        for (action, counts) in other.by_action {
+            let here = self.by_action.entry(action).or_default();
+            *here = sum(here, &counts);
+        }
+        self
     }
 }
 
@@ -110,26 +130,28 @@ impl Report {
     pub fn new(mode: &'static str, world: &World, outcome: Outcome, governor: &Governor) -> Self {
         let Outcome { listings, losers, interrupted, wall, stats } = outcome;
         let mut found = Found::default();
+        if listings.iter().any(|listing| listing.kind.cloud() == Cloud::Azure) {
+            found += FoundInAzure::default().into();
+        }
         listings.iter().for_each(|listing| found += listing.progress.found);
         let incomplete: Vec<_> =
             listings.iter().filter(|listing| !listing.progress.complete()).map(Incomplete::of).collect();
         let accounts = accounts(&listings);
         let simulated = world.simulated();
-        let lost = match simulated {
-            Some(simulated) => {
-                let totals = simulated.totals();
-                found.missing(&totals) + totals.accounts.saturating_sub(accounts)
-            }
-            None => incomplete.len() as u64,
+        let lost = if simulated.is_empty() {
+            incomplete.len() as u64
+        } else {
+            let there = totals(simulated);
+            found.missing(&there.found) + there.accounts.saturating_sub(accounts)
         };
         let last_cause = losers.last().and_then(|index| listings.get(*index)).and_then(refusal_of);
-        let ideal = simulated.map(|simulated| simulated.ideal());
-        let ideal_s = ideal.as_ref().map(|ideal| ideal.seconds);
+        let ideal = simulated.iter().map(Simulated::ideal).max_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        let ideal_s = ideal.map(|ideal| ideal.seconds);
         let wall_s = wall.as_secs_f64();
         let summary = governor.summary_of(&stats);
         Report {
             mode,
-            simulated: simulated.is_some(),
+            simulated: !simulated.is_empty(),
             services: world.services().to_vec(),
             listed: accounts + found.resources(),
             lost,
@@ -141,8 +163,8 @@ impl Report {
             wall_s,
             ideal_s,
             ratio: ideal_s.filter(|ideal| *ideal > 0.0).map(|ideal| wall_s / ideal),
-            ideal_bucket: ideal.and_then(|ideal| ideal.bucket),
-            server: simulated.map(|simulated| simulated.server().truth().snapshot().into()),
+            ideal_bucket: ideal.and_then(|ideal| ideal.bucket.clone()),
+            server: ServerTruth::of(simulated),
             messages: summary.messages(),
             summary,
             places: places(&listings),
@@ -175,19 +197,41 @@ fn exit_code(interrupted: bool, lost: bool, last_cause: Option<RefusalKind>) -> 
     }
 }
 
-/// How many accounts said in every region who is calling.
+fn totals(simulated: &[Simulated]) -> Totals {
+    simulated.iter().map(Simulated::totals).fold(Totals::default(), |mut sum, totals| {
+        sum.accounts += totals.accounts;
+        sum.found += totals.found;
+        sum
+    })
+}
+
+fn sum(one: &Counts, other: &Counts) -> Counts {
+    let earliest = |one: Option<f64>, other| [one, other].into_iter().flatten().reduce(f64::min);
+    let latest = |one: Option<f64>, other| [one, other].into_iter().flatten().reduce(f64::max);
+    Counts {
+        requests: one.requests + other.requests,
+        answered: one.answered + other.answered,
+        throttled: one.throttled + other.throttled,
+        faulted: one.faulted + other.faulted,
+        refused: one.refused + other.refused,
+        first_s: earliest(one.first_s, other.first_s),
+        last_s: latest(one.last_s, other.last_s),
+    }
+}
+
+/// How many accounts are listed.
 fn accounts(listings: &[Ended]) -> u64 {
-    let identities = || listings.iter().filter(|listing| listing.kind == Kind::Identity);
-    let named: BTreeSet<_> = identities().map(|listing| &listing.place.account).collect();
+    let vouching = || listings.iter().filter(|listing| listing.kind.vouches());
+    let named: BTreeSet<_> = vouching().map(|listing| &listing.place.account).collect();
     let silent: BTreeSet<_> =
-        identities().filter(|listing| !listing.progress.complete()).map(|listing| &listing.place.account).collect();
+        vouching().filter(|listing| !listing.progress.complete()).map(|listing| &listing.place.account).collect();
     named.difference(&silent).count() as u64
 }
 
 fn places(listings: &[Ended]) -> Vec<PlaceRow> {
     let mut rows: BTreeMap<&Place, PlaceRow> = BTreeMap::new();
-    for Ended { place, progress, .. } in listings {
-        let fresh = || PlaceRow { place: place.clone(), found: Found::default(), incomplete: 0 };
+    for Ended { place, kind, progress } in listings {
+        let fresh = || PlaceRow { cloud: kind.cloud(), place: place.clone(), found: Found::default(), incomplete: 0 };
         let row = rows.entry(place).or_insert_with(fresh);
         row.found += progress.found;
         row.incomplete += usize::from(!progress.complete());

@@ -3,30 +3,49 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::cloud::Cloud;
+
 /// A service to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Service {
-    /// CloudWatch Logs: log groups and their streams.
+    /// AWS CloudWatch Logs: log groups and their streams.
     Logs,
-    /// Systems Manager: parameters.
+    /// AWS Systems Manager: parameters.
     Ssm,
-    /// Secrets Manager: secrets.
+    /// AWS Secrets Manager: secrets.
     #[value(name = "secretsmanager")]
     SecretsManager,
-    /// EC2: VPCs with their subnets and security groups, instances, volumes.
+    /// AWS EC2: VPCs with their subnets and security groups, instances, volumes.
     #[cfg(feature = "ec2")]
     Ec2,
+    /// Azure Resource Manager itself: resource groups.
+    Resources,
+    /// Azure Network: virtual networks and their subnets.
+    Network,
+    /// Azure Compute: virtual machines and what they are doing.
+    Compute,
 }
 
 impl Service {
-    /// All that were compiled in.
-    pub fn all() -> &'static [Service] {
-        Service::value_variants()
+    /// All of a cloud that were compiled in.
+    pub fn of(cloud: Cloud) -> impl Iterator<Item = Service> {
+        Service::value_variants().iter().copied().filter(move |service| service.cloud() == cloud)
     }
 
-    /// The service's signing name, which is botocore's name for it too.
+    /// The cloud that has it.
+    pub fn cloud(self) -> Cloud {
+        match self {
+            Service::Logs | Service::Ssm | Service::SecretsManager => Cloud::Aws,
+            #[cfg(feature = "ec2")]
+            Service::Ec2 => Cloud::Aws,
+            Service::Resources | Service::Network | Service::Compute => Cloud::Azure,
+        }
+    }
+
+    /// Its name in the governor's scopes: with AWS the signing name, which is botocore's too; with Azure the namespace
+    /// without `Microsoft.`.
     pub fn name(self) -> &'static str {
         match self {
             Service::Logs => "logs",
@@ -34,6 +53,9 @@ impl Service {
             Service::SecretsManager => "secretsmanager",
             #[cfg(feature = "ec2")]
             Service::Ec2 => "ec2",
+            Service::Resources => "resources",
+            Service::Network => "network",
+            Service::Compute => "compute",
         }
     }
 }

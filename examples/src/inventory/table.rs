@@ -1,39 +1,51 @@
 //! The report as tables.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, Table};
 
+use super::cloud::Cloud;
 use super::found::Found;
+use super::kind::Place;
 use super::report::{Report, ServerTruth};
 use crate::sim::Counts;
-
-/// The columns that hold text; the others hold numbers.
-const TEXT_COLUMNS: [usize; 2] = [0, 1];
 
 /// A column of the places' table: the service it is about, its name, its count.
 type Column = (&'static str, &'static str, fn(&Found) -> u64);
 
-const COLUMNS: [Column; 9] = [
-    ("logs", "log groups", |found| found.log_groups),
-    ("logs", "log streams", |found| found.log_streams),
-    ("ssm", "parameters", |found| found.parameters),
-    ("secretsmanager", "secrets", |found| found.secrets),
-    ("ec2", "VPCs", |found| found.vpcs),
-    ("ec2", "subnets", |found| found.subnets),
-    ("ec2", "security groups", |found| found.security_groups),
-    ("ec2", "instances", |found| found.instances),
-    ("ec2", "volumes", |found| found.volumes),
-];
+/// What of a place is told, cloud by cloud.
+fn columns(cloud: Cloud) -> &'static [Column] {
+    match cloud {
+        Cloud::Aws => &[
+            ("logs", "log groups", |found| found.log_groups),
+            ("logs", "log streams", |found| found.log_streams),
+            ("ssm", "parameters", |found| found.parameters),
+            ("secretsmanager", "secrets", |found| found.secrets),
+            ("ec2", "VPCs", |found| found.vpcs),
+            ("ec2", "subnets", |found| found.subnets),
+            ("ec2", "security groups", |found| found.security_groups),
+            ("ec2", "instances", |found| found.instances),
+            ("ec2", "volumes", |found| found.volumes),
+        ],
+        Cloud::Azure => &[
+            ("resources", "resource groups", |found| found.in_azure().resource_groups),
+            ("network", "virtual networks", |found| found.in_azure().virtual_networks),
+            ("network", "subnets", |found| found.in_azure().subnets),
+            ("compute", "virtual machines", |found| found.in_azure().virtual_machines),
+        ],
+    }
+}
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.places())?;
+        for cloud in self.clouds() {
+            writeln!(f, "{}", self.places(cloud))?;
+        }
         for incomplete in &self.incomplete {
-            let place = &incomplete.place;
             let reason = incomplete.reason.as_deref().unwrap_or("stopped");
-            writeln!(f, "not complete: {} in {} {}: {reason}", incomplete.kind, place.account, place.region)?;
+            writeln!(f, "not complete: {} in {}: {reason}", incomplete.kind, incomplete.place)?;
         }
         let lost = match (self.simulated, self.interrupted) {
             (true, false) => "lost",
@@ -45,11 +57,9 @@ impl fmt::Display for Report {
         if let (Some(ratio), Some(ideal), Some(bucket)) = (self.ratio, self.ideal_s, &self.ideal_bucket)
             && !self.interrupted
         {
-            let (name, account, region) = (&bucket.name, &bucket.account, &bucket.region);
-            writeln!(
-                f,
-                "the server's buckets allow {ideal:.1} s at best ({name} in {account} {region}): {ratio:.2} times that"
-            )?;
+            let place = Place { account: bucket.account.clone(), region: bucket.region.clone() };
+            let name = &bucket.name;
+            writeln!(f, "the server's buckets allow {ideal:.1} s at best ({name} in {place}): {ratio:.2} times that")?;
         }
         if self.mode == "governed" {
             self.governor(f)?;
@@ -62,21 +72,32 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    fn places(&self) -> Table {
+    /// The clouds of which something is told.
+    fn clouds(&self) -> BTreeSet<Cloud> {
+        self.places.iter().map(|place| place.cloud).collect()
+    }
+
+    fn places(&self, cloud: Cloud) -> Table {
         let lists = |service: &str| self.services.iter().any(|listed| listed.name() == service);
-        let columns: Vec<_> = COLUMNS.into_iter().filter(|(service, ..)| lists(service)).collect();
+        let columns: Vec<_> = columns(cloud).iter().filter(|(service, ..)| lists(service)).collect();
+        let place: &[&str] = match cloud {
+            Cloud::Aws => &["account", "region"],
+            Cloud::Azure => &["subscription"],
+        };
         let names = columns.iter().map(|(_, name, _)| *name);
-        let header: Vec<_> = ["account", "region"].into_iter().chain(names).chain(["not complete"]).collect();
-        let mut table = table(&header);
+        let header: Vec<_> = place.iter().copied().chain(names).chain(["not complete"]).collect();
+        let mut table = table(&header, place.len());
         let row = |account: &str, region: &str, found: &Found, incomplete: usize| {
             let counts = columns.iter().map(|(.., count)| count(found)).chain([incomplete as u64]);
             let counts: Vec<_> = counts.map(|count| count.to_string()).collect();
-            [account.to_owned(), region.to_owned()].into_iter().chain(counts)
+            [account.to_owned(), region.to_owned()].into_iter().take(place.len()).chain(counts)
         };
-        for place in &self.places {
+        let mut incomplete = 0;
+        for place in self.places.iter().filter(|place| place.cloud == cloud) {
             table.add_row(row(&place.place.account, &place.place.region, &place.found, place.incomplete));
+            incomplete += place.incomplete;
         }
-        table.add_row(row("all", "", &self.found, self.incomplete.len()));
+        table.add_row(row("all", "", &self.found, incomplete));
         table
     }
 
@@ -106,7 +127,7 @@ impl Report {
 }
 
 fn seen(server: &ServerTruth) -> Table {
-    let mut table = table(&["the server saw", "", "requests", "answered", "throttled", "faulted", "refused"]);
+    let mut table = table(&["the server saw", "", "requests", "answered", "throttled", "faulted", "refused"], 2);
     let row = |name: &str, counts: &Counts| {
         let Counts { requests, answered, throttled, faulted, refused, .. } = *counts;
         let counts = [requests, answered, throttled, faulted, refused].map(|count| count.to_string());
@@ -120,13 +141,12 @@ fn seen(server: &ServerTruth) -> Table {
     table
 }
 
-fn table(header: &[&str]) -> Table {
+/// A table whose first `texts` columns hold text, and the others numbers.
+fn table(header: &[&str], texts: usize) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_header(header);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if !TEXT_COLUMNS.contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+    for column in table.column_iter_mut().skip(texts) {
+        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }

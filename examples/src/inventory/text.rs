@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use super::cloud::Cloud;
 use crate::sim::aws::{Ec2Size, FleetSize, Limits};
-use crate::sim::{InvalidLimit, Limit};
+use crate::sim::{InvalidLimit, Limit, Quota, UnknownBucket, azure};
 
 /// A text that means nothing here.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -12,7 +13,7 @@ use crate::sim::{InvalidLimit, Limit};
 pub enum TextError {
     /// Neither a size's name nor a resource with a count.
     #[error(
-        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters=, secrets=, vpcs=, subnets=, security_groups=, instances= or volumes= with a count such as 40 or 10..80"
+        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters=, secrets=, vpcs=, subnets=, security_groups=, instances=, volumes=, resource_groups=, virtual_networks=, network_subnets= or virtual_machines= with a count such as 40 or 10..80"
     )]
     Size(String),
     /// Not a count.
@@ -32,7 +33,8 @@ pub enum TextError {
 }
 
 /// How much the simulated accounts hold: `small`, `default`, `large`, or parts of the default that are set, such as
-/// `log_groups=10..80,secrets=5`. Subnets and security groups are counted for each VPC.
+/// `log_groups=10..80,secrets=5`. Subnets and security groups are counted for each VPC, and a network's subnets for each
+/// virtual network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     log_groups: RangeInclusive<u32>,
@@ -40,14 +42,22 @@ pub struct Size {
     parameters: RangeInclusive<u32>,
     secrets: RangeInclusive<u32>,
     ec2: Ec2Size,
+    azure: azure::FleetSize,
 }
 
 impl Default for Size {
-    /// The largest regions keep their slowest bucket busy for some 20 to 25 seconds; the others are done before.
+    /// The largest regions and subscriptions keep their slowest bucket busy for some 20 to 25 seconds; the others are done
+    /// before.
     fn default() -> Self {
         let ec2 =
             Ec2Size { vpcs: 2..=480, instances: 10..=800, volumes: 10..=1200, subnets: 0..=6, security_groups: 1..=6 };
-        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30, ec2 }
+        let azure = azure::FleetSize {
+            resource_groups: 2..=60,
+            virtual_networks: 10..=200,
+            virtual_machines: 20..=700,
+            ..azure::FleetSize::default()
+        };
+        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30, ec2, azure }
     }
 }
 
@@ -65,14 +75,32 @@ impl Size {
         }
     }
 
+    /// The size of a tenant of Azure with so many subscriptions.
+    pub fn tenant(&self, subscriptions: usize) -> azure::FleetSize {
+        azure::FleetSize { subscriptions, ..self.azure.clone() }
+    }
+
     fn small() -> Self {
         let ec2 = Ec2Size { vpcs: 1..=20, instances: 5..=150, volumes: 5..=200, ..Ec2Size::default() };
-        Size { log_groups: 5..=60, log_streams: 0..=60, parameters: 5..=90, secrets: 5..=40, ec2 }
+        Size {
+            log_groups: 5..=60,
+            log_streams: 0..=60,
+            parameters: 5..=90,
+            secrets: 5..=40,
+            ec2,
+            azure: azure::FleetSize::default(),
+        }
     }
 
     fn large() -> Self {
         let ec2 = Ec2Size { vpcs: 20..=2000, instances: 500..=20_000, volumes: 500..=30_000, ..Ec2Size::default() };
-        Size { log_groups: 500..=2500, log_streams: 0..=60, parameters: 500..=4000, secrets: 100..=1000, ec2 }
+        let azure = azure::FleetSize {
+            resource_groups: 50..=900,
+            virtual_networks: 100..=1000,
+            virtual_machines: 500..=5000,
+            ..azure::FleetSize::default()
+        };
+        Size { log_groups: 500..=2500, log_streams: 0..=60, parameters: 500..=4000, secrets: 100..=1000, ec2, azure }
     }
 }
 
@@ -99,6 +127,10 @@ impl FromStr for Size {
                 "security_groups" => &mut size.ec2.security_groups,
                 "instances" => &mut size.ec2.instances,
                 "volumes" => &mut size.ec2.volumes,
+                "resource_groups" => &mut size.azure.resource_groups,
+                "virtual_networks" => &mut size.azure.virtual_networks,
+                "network_subnets" => &mut size.azure.subnets,
+                "virtual_machines" => &mut size.azure.virtual_machines,
                 _ => return Err(TextError::Size(part.to_owned())),
             };
             *range = count(value).ok_or_else(|| TextError::Count(value.to_owned()))?;
@@ -114,16 +146,41 @@ fn count(text: &str) -> Option<RangeInclusive<u32>> {
 }
 
 /// A bucket of the simulation at another size: `logs.DescribeLogGroups=10/5` holds ten calls and gains five a second.
+///
+/// Where the bucket refills once in a period, the second figure is what it gains then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BucketSize {
-    bucket: String,
+    cloud: Cloud,
+    bucket: &'static str,
     limit: Limit,
 }
 
 impl BucketSize {
-    /// The limits with this one in place of what they had.
+    /// The cloud whose bucket it is.
+    pub fn cloud(&self) -> Cloud {
+        self.cloud
+    }
+
+    /// The bucket's name.
+    pub fn bucket(&self) -> &'static str {
+        self.bucket
+    }
+
+    /// AWS's limits with this one in place of what they had; the same if it is not AWS's.
     pub fn apply(&self, limits: Limits) -> Limits {
-        limits.clone().with(&self.bucket, self.limit).unwrap_or(limits)
+        self.set(Cloud::Aws, limits, Limits::with)
+    }
+
+    /// Azure's limits with this one in place of what they had; the same if it is not Azure's.
+    pub fn apply_to_azure(&self, limits: azure::Limits) -> azure::Limits {
+        self.set(Cloud::Azure, limits, azure::Limits::with)
+    }
+
+    fn set<L: Clone>(&self, cloud: Cloud, limits: L, with: impl Fn(L, &str, Limit) -> Result<L, UnknownBucket>) -> L {
+        if self.cloud != cloud {
+            return limits;
+        }
+        with(limits.clone(), self.bucket, self.limit).unwrap_or(limits)
     }
 }
 
@@ -134,16 +191,21 @@ impl FromStr for BucketSize {
         let invalid = || TextError::Limit(text.to_owned());
         let (bucket, size) = text.split_once('=').ok_or_else(invalid)?;
         let (capacity, refill) = size.split_once('/').unwrap_or((size, size));
-        let limit = Limit::new(capacity.parse().map_err(|_| invalid())?, refill.parse().map_err(|_| invalid())?)?;
-        match Limits::default().with(bucket, limit) {
-            Ok(_) => Ok(BucketSize { bucket: bucket.to_owned(), limit }),
-            Err(_) => Err(TextError::Bucket(bucket.to_owned())),
-        }
+        let (capacity, refill) = (capacity.parse().map_err(|_| invalid())?, refill.parse().map_err(|_| invalid())?);
+        let known = quotas().into_iter().find(|(_, quota)| quota.bucket == bucket);
+        let (cloud, quota) = known.ok_or_else(|| TextError::Bucket(bucket.to_owned()))?;
+        Ok(BucketSize { cloud, bucket: quota.bucket, limit: quota.limit.resized(capacity, refill)? })
     }
 }
 
+/// Every bucket there is, and whose it is.
+fn quotas() -> Vec<(Cloud, Quota)> {
+    let aws = Limits::default().quotas().into_iter().map(|quota| (Cloud::Aws, quota));
+    aws.chain(azure::Limits::default().quotas().into_iter().map(|quota| (Cloud::Azure, quota))).collect()
+}
+
 fn buckets() -> String {
-    Limits::default().quotas().iter().map(|quota| quota.bucket).collect::<Vec<_>>().join(", ")
+    quotas().iter().map(|(_, quota)| quota.bucket).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

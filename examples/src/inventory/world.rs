@@ -2,46 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 
-use aws_config::BehaviorVersion;
-use aws_config::profile::{self, ProfileFileLoadError};
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_runtime::env_config::file::EnvConfigFiles;
-use aws_smithy_http_client::Builder;
-use aws_types::SdkConfig;
-use aws_types::os_shim_internal::{Env, Fs};
-use aws_types::region::Region;
+use aws_config::profile::ProfileFileLoadError;
 
-use super::clients::{Clients, Mode, Quotas};
+use super::aws;
+use super::azure;
+use super::cloud::Cloud;
 use super::failure::chain;
-use super::kind::{Kind, Place};
+use super::found::Found;
 use super::listing::Listing;
-use super::options::{Args, Simulation};
+use super::mode::Mode;
+use super::options::Args;
 use super::service::Service;
-use crate::sim::aws::{
-    Account, Aws, Estate, Fleet, FleetError, LOGS_PAGE, Limits, PARAMETERS_PAGE, SECRETS_PAGE, Totals,
-};
-use crate::sim::{Ideal, Leaf, Server};
-
-/// The size of the pages that are asked of EC2.
-pub(super) const EC2_PAGE: u32 = 100;
-
-/// What a new program of the SDK would choose.
-fn behaviour() -> BehaviorVersion {
-    BehaviorVersion::v2026_01_12()
-}
+use crate::sim::{self, Ideal, Leaf, Server};
 
 /// A place that cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
-    /// No fleet has this size.
+    /// No fleet of AWS has this size.
     #[error(transparent)]
-    Fleet(#[from] FleetError),
-    /// The simulation found no port.
-    #[error("the simulated AWS does not start: {0}")]
+    Fleet(#[from] sim::aws::FleetError),
+    /// No tenant of Azure has this size.
+    #[error(transparent)]
+    Tenant(#[from] sim::azure::FleetError),
+    /// A simulation found no port.
+    #[error("the simulation does not start: {0}")]
     Start(#[from] io::Error),
     /// The shared configuration files cannot be read.
     #[error("the profiles cannot be read: {}", chain(.0))]
@@ -52,114 +38,92 @@ pub enum WorldError {
     /// Neither the command line nor the profile names one.
     #[error("profile {0} names no region: use --region")]
     NoRegion(String),
+    /// The Azure SDK takes neither credential nor endpoint.
+    #[error("Azure: {}", chain(.0))]
+    Azure(#[from] azure_core::Error),
 }
 
-/// The accounts and regions to list.
+/// The places to list.
 #[derive(Debug)]
 pub struct World {
-    accounts: Vec<Signed>,
+    aws: Option<aws::Accounts>,
+    azure: Option<azure::Subscriptions>,
     services: Vec<Service>,
-    simulated: Option<Simulated>,
+    simulated: Vec<Simulated>,
 }
 
-/// One account, how to sign for it, and where to look in it.
-#[derive(Debug)]
-struct Signed {
-    config: SdkConfig,
-    /// The account's id, where it is known before anyone has asked.
-    id: Option<String>,
-    places: Vec<(Arc<Place>, Region)>,
+/// What a complete inventory finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Accounts.
+    pub accounts: u64,
+    /// Resources, but for the identities, which are the accounts' own.
+    pub found: Found,
 }
 
-/// The simulation, if there is one.
+/// One simulated cloud, and what the job comes to on it.
 #[derive(Debug)]
 pub struct Simulated {
-    aws: Arc<Aws>,
-    server: Server,
-    services: Vec<Service>,
+    pub(super) cloud: Cloud,
+    pub(super) server: Server,
+    pub(super) totals: Totals,
+    pub(super) requests: BTreeMap<Leaf, u64>,
+    pub(super) ideal: Ideal,
 }
 
 impl World {
-    /// Starts a simulated AWS.
+    /// Starts the simulations of the chosen clouds.
     ///
     /// # Errors
-    /// [`WorldError::Fleet`], [`WorldError::Start`].
+    /// [`WorldError::Fleet`], [`WorldError::Tenant`], [`WorldError::Start`].
     pub async fn simulate(args: &Args) -> Result<Self, WorldError> {
-        let Simulation { accounts, regions, seed, size, faults, limits } = &args.simulation;
-        let fleet = Fleet::seeded(*seed, &size.fleet(*accounts, *regions))?;
-        let limits = limits.iter().fold(Limits::default(), |limits, size| size.apply(limits));
-        let aws = Arc::new(Aws::new(fleet, limits));
-        let server = Server::start(aws.clone(), *seed).await?;
-        for fault in faults {
-            server.faults().add(fault.clone());
+        let mut world = World { aws: None, azure: None, services: args.listed(), simulated: Vec::new() };
+        for cloud in args.cloud.each() {
+            world.simulated.push(match cloud {
+                Cloud::Aws => {
+                    let (accounts, simulated) = aws::Accounts::simulate(&args.simulation, &world.services).await?;
+                    world.aws = Some(accounts);
+                    simulated
+                }
+                Cloud::Azure => {
+                    let (subscriptions, simulated) = azure::Subscriptions::simulate(args, &world.services).await?;
+                    world.azure = Some(subscriptions);
+                    simulated
+                }
+            });
         }
-        // One client, so that all share its connections.
-        let http = Builder::new().build_http();
-        let regions: Vec<_> = aws.fleet().regions().iter().map(|region| Region::new(*region)).collect();
-        let signed = |account: &Account| {
-            let config = SdkConfig::builder()
-                .behavior_version(behaviour())
-                .credentials_provider(SharedCredentialsProvider::new(credentials(account)))
-                .endpoint_url(server.url())
-                .http_client(http.clone())
-                .build();
-            let id = account.id().to_owned();
-            Signed { config, places: places(&id, regions.clone()), id: Some(id) }
-        };
-        let accounts = aws.fleet().accounts().iter().map(signed).collect();
-        let services = distinct(&args.services);
-        Ok(World { accounts, services: services.clone(), simulated: Some(Simulated { aws, server, services }) })
+        Ok(world)
     }
 
-    /// Reads the profiles of a real AWS, or of whatever is at the endpoint URL.
+    /// The accounts of a real cloud, or of whatever is at the endpoint URL.
     ///
     /// # Errors
-    /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`].
+    /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`], [`WorldError::Azure`].
     pub async fn real(args: &Args) -> Result<Self, WorldError> {
-        check_profiles(&args.profiles).await?;
-        let mut profiles: Vec<_> = distinct(&args.profiles).into_iter().map(Some).collect();
-        if profiles.is_empty() {
-            profiles.push(None);
+        let mut world = World { aws: None, azure: None, services: args.listed(), simulated: Vec::new() };
+        for cloud in args.cloud.each() {
+            match cloud {
+                Cloud::Aws => world.aws = Some(aws::Accounts::real(args).await?),
+                Cloud::Azure => world.azure = Some(azure::Subscriptions::real(args)?),
+            }
         }
-        let mut accounts = Vec::new();
-        for profile in profiles {
-            let name = profile.clone().unwrap_or_else(|| "default".to_owned());
-            let mut loader = aws_config::defaults(behaviour());
-            if let Some(profile) = profile {
-                loader = loader.profile_name(profile);
-            }
-            if let Some(url) = &args.endpoint_url {
-                loader = loader.endpoint_url(url);
-            }
-            if let Some(region) = args.region_names.first() {
-                loader = loader.region(Region::new(region.clone()));
-            }
-            let config = loader.load().await;
-            let mut regions: Vec<_> = distinct(&args.region_names).into_iter().map(Region::new).collect();
-            if regions.is_empty() {
-                regions.push(config.region().cloned().ok_or_else(|| WorldError::NoRegion(name.clone()))?);
-            }
-            accounts.push(Signed { config, id: None, places: places(&name, regions) });
-        }
-        Ok(World { accounts, services: distinct(&args.services), simulated: None })
+        Ok(world)
     }
 
-    /// The listings of all places, for one run: what the SDK learns in it is its own.
-    pub fn listings(&self, mode: &Mode, fan_out: usize) -> Vec<Listing> {
+    /// The listings of all places, for one run: what an SDK learns in it is its own.
+    ///
+    /// # Errors
+    /// [`WorldError::Azure`].
+    pub fn listings(&self, mode: &Mode, fan_out: usize) -> Result<Vec<Listing>, WorldError> {
         let mut listings = Vec::new();
-        let quotas = Quotas::fresh();
-        for Signed { config, id, places } in &self.accounts {
-            // Once for all regions, so that they share what is the account's.
-            let config = mode.apply(config, id.as_deref());
-            for (place, region) in places {
-                let config = config.to_builder().region(region.clone()).build();
-                let clients = Clients::new(&config, mode.rules(), &quotas);
-                let wanted = |kind: &Kind| kind.service().is_none_or(|service| self.services.contains(&service));
-                let kinds = Kind::ALL.iter().copied().filter(wanted);
-                listings.extend(kinds.map(|kind| Listing::new(place.clone(), kind, clients.clone(), fan_out)));
-            }
+        if let Some(aws) = &self.aws {
+            listings.extend(aws.listings(mode, &self.services, fan_out));
         }
-        listings
+        if let Some(azure) = &self.azure {
+            listings.extend(azure.listings(mode, &self.services, fan_out)?);
+        }
+        Ok(listings)
     }
 
     /// The services that are listed.
@@ -167,23 +131,28 @@ impl World {
         &self.services
     }
 
-    /// The simulation, if this is one.
-    pub fn simulated(&self) -> Option<&Simulated> {
-        self.simulated.as_ref()
+    /// The simulations, if these are any.
+    pub fn simulated(&self) -> &[Simulated] {
+        &self.simulated
     }
 
-    /// Ends the simulation, if this is one.
+    /// The simulation of a cloud, if there is one.
+    pub fn simulation(&self, cloud: Cloud) -> Option<&Simulated> {
+        self.simulated.iter().find(|simulated| simulated.cloud == cloud)
+    }
+
+    /// Ends the simulations, if these are any.
     pub async fn close(self) {
-        if let Some(Simulated { server, .. }) = self.simulated {
-            server.stop().await;
+        for simulated in self.simulated {
+            simulated.server.stop().await;
         }
     }
 }
 
 impl Simulated {
-    /// The simulated AWS.
-    pub fn aws(&self) -> &Aws {
-        &self.aws
+    /// The cloud that is simulated.
+    pub fn cloud(&self) -> Cloud {
+        self.cloud
     }
 
     /// Its server.
@@ -192,88 +161,23 @@ impl Simulated {
     }
 
     /// The least time in which its buckets can grant the job.
-    pub fn ideal(&self) -> Ideal {
-        self.aws.ideal(self.requests().iter().map(|(leaf, requests)| (leaf, *requests)))
+    pub fn ideal(&self) -> &Ideal {
+        &self.ideal
     }
 
     /// What a complete inventory finds of the services that are listed.
-    pub fn totals(&self) -> Totals {
-        let all = self.aws.fleet().totals();
-        let of = |service, count| if self.lists(service) { count } else { 0 };
-        Totals {
-            accounts: all.accounts,
-            log_groups: of("logs", all.log_groups),
-            log_streams: of("logs", all.log_streams),
-            parameters: of("ssm", all.parameters),
-            secrets: of("secretsmanager", all.secrets),
-            vpcs: of("ec2", all.vpcs),
-            subnets: of("ec2", all.subnets),
-            security_groups: of("ec2", all.security_groups),
-            instances: of("ec2", all.instances),
-            volumes: of("ec2", all.volumes),
-        }
-    }
-
-    /// Whether the job has to do with this service.
-    fn lists(&self, service: &str) -> bool {
-        service == "sts" || self.services.iter().any(|listed| listed.name() == service)
+    pub fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     /// The requests that the job needs if none fails.
-    pub fn requests(&self) -> BTreeMap<Leaf, u64> {
-        let mut job = BTreeMap::new();
-        for account in self.aws.fleet().accounts() {
-            for region in self.aws.fleet().regions() {
-                let requests = requests(account.estate(region));
-                for (service, operation, requests) in requests.into_iter().filter(|(service, ..)| self.lists(service)) {
-                    let (account, region) = (account.id().to_owned(), (*region).to_owned());
-                    let leaf = Leaf { account, region, service: service.to_owned(), operation: operation.to_owned() };
-                    job.insert(leaf, requests);
-                }
-            }
-        }
-        job
-    }
-}
-
-fn requests(estate: &Estate) -> [(&'static str, &'static str, u64); 12] {
-    let rows = |count: usize| count as u64;
-    let pages = |rows: u64, page: u32| rows.div_ceil(u64::from(page)).max(1);
-    let streams = estate.log_groups.iter().map(|group| pages(u64::from(group.streams), LOGS_PAGE)).sum();
-    let (groups, parameters) = (rows(estate.log_groups.len()), rows(estate.parameters.len()));
-    let (secrets, ec2) = (rows(estate.secrets.len()), &estate.ec2);
-    let subnets = ec2.vpcs.iter().map(|vpc| pages(rows(vpc.subnets.len()), EC2_PAGE)).sum();
-    let security_groups = ec2.vpcs.iter().map(|vpc| pages(rows(vpc.security_groups.len()), EC2_PAGE)).sum();
-    [
-        ("sts", "GetCallerIdentity", 1),
-        ("logs", "DescribeLogGroups", pages(groups, LOGS_PAGE)),
-        ("logs", "DescribeLogStreams", streams),
-        ("ssm", "DescribeParameters", pages(parameters, PARAMETERS_PAGE)),
-        ("ssm", "GetParameter", parameters),
-        ("secretsmanager", "ListSecrets", pages(secrets, SECRETS_PAGE)),
-        ("secretsmanager", "DescribeSecret", secrets),
-        ("ec2", "DescribeVpcs", pages(rows(ec2.vpcs.len()), EC2_PAGE)),
-        ("ec2", "DescribeSubnets", subnets),
-        ("ec2", "DescribeSecurityGroups", security_groups),
-        ("ec2", "DescribeInstances", pages(rows(ec2.instances.len()), EC2_PAGE)),
-        ("ec2", "DescribeVolumes", pages(rows(ec2.volumes.len()), EC2_PAGE)),
-    ]
-}
-
-/// Finds out now what the SDK would say only when it signs the first call.
-async fn check_profiles(names: &[String]) -> Result<(), WorldError> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    let known = profile::load(&Fs::real(), &Env::real(), &EnvConfigFiles::default(), None).await?;
-    match names.iter().find(|name| known.get_profile(name).is_none()) {
-        Some(unknown) => Err(WorldError::UnknownProfile(unknown.clone())),
-        None => Ok(()),
+    pub fn requests(&self) -> &BTreeMap<Leaf, u64> {
+        &self.requests
     }
 }
 
 /// Each once, in the order in which they are named: what is named twice is there once.
-fn distinct<T: Clone + PartialEq>(named: &[T]) -> Vec<T> {
+pub(super) fn distinct<T: Clone + PartialEq>(named: &[T]) -> Vec<T> {
     let mut distinct = Vec::new();
     for name in named {
         if !distinct.contains(name) {
@@ -281,17 +185,4 @@ fn distinct<T: Clone + PartialEq>(named: &[T]) -> Vec<T> {
         }
     }
     distinct
-}
-
-fn places(account: &str, regions: Vec<Region>) -> Vec<(Arc<Place>, Region)> {
-    let place = |region: Region| (Arc::new(Place { account: account.to_owned(), region: region.to_string() }), region);
-    regions.into_iter().map(place).collect()
-}
-
-fn credentials(account: &Account) -> Credentials {
-    Credentials::builder()
-        .access_key_id(account.access_key_id())
-        .secret_access_key(account.secret_access_key())
-        .provider_name("simulated")
-        .build()
 }

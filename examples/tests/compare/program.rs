@@ -78,7 +78,14 @@ fn bad_input_ends_it_before_any_run() {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     writeln!(file, "ratelimit:\n  aws:\n    max_retires: 3").expect("written");
     let config = format!("--config {}", file.path().display());
-    let lines = ["--mode legacy", "--job s3", "--fault earthquake", "--limit logs.Nothing=4", "--size huge"];
+    let lines = [
+        "--mode legacy",
+        "--job s3",
+        "--fault earthquake",
+        "--limit logs.Nothing=4",
+        "--limit arm.reads=4",
+        "--size huge",
+    ];
     for line in lines.into_iter().chain(["--json --markdown", "--endpoint-url http://127.0.0.1:1", config.as_str()]) {
         let refused = output(line);
         assert_eq!(refused.status.code(), Some(2), "{line}");

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::future::{pending, ready};
 
 use cloud_governor_examples::compare::{self, Comparison, Contender};
-use cloud_governor_examples::inventory::{self, INTERRUPTED, World};
+use cloud_governor_examples::inventory::{self, Cloud, INTERRUPTED, World};
 
 use crate::common::{SMALL, args, config};
 
@@ -16,13 +16,13 @@ async fn needed() -> (BTreeMap<String, u64>, u64) {
     let mut job = inventory::Args::of_simulation(simulation, effort, config);
     job.services.retain(|service| service.name() != "ec2");
     let world = World::simulate(&job).await.expect("a simulation");
-    let simulated = world.simulated().expect("a simulation");
+    let simulated = world.simulation(Cloud::Aws).expect("a simulation");
     let mut needed = BTreeMap::new();
     for (leaf, requests) in simulated.requests() {
         *needed.entry(format!("{}.{}", leaf.service, leaf.operation)).or_default() += requests;
     }
-    let totals = simulated.aws().fleet().totals();
-    let there = totals.accounts + totals.log_groups + totals.log_streams + totals.parameters + totals.secrets;
+    let totals = simulated.totals();
+    let there = totals.accounts + totals.found.resources();
     world.close().await;
     (needed, there)
 }

@@ -2,9 +2,10 @@ use std::future::pending;
 use std::time::Duration;
 
 use cloud_governor::RefusalKind;
-use cloud_governor_examples::inventory::{Found, INTERRUPTED, Kind, LOST, Mode, Plain, Report, World};
+use cloud_governor_examples::inventory::{Cloud, INTERRUPTED, LOST, Mode, Plain, Report, World, aws};
+use cloud_governor_examples::sim::aws::Fleet;
 
-use crate::common::{answered_and_needed, args, governed, outage, plain, run, run_until};
+use crate::common::{answered_and_needed, args, governed, outage, plain, run, run_until, simulation};
 
 const FLEET: &str = "--accounts 2 --regions 2 --size vpcs=1..6,subnets=0..3,security_groups=1..3,instances=0..120,\
                      volumes=90..210,log_groups=5..60,log_streams=0..120,parameters=5..70,secrets=5..120";
@@ -17,10 +18,10 @@ async fn everything_is_found_and_nothing_is_asked_for_twice() {
     let (args, mode) = (args(FLEET), governed(""));
     let world = World::simulate(&args).await.expect("a simulation");
     let report = run_until(&args, &mode, &world, |_| pending()).await;
-    let totals = world.simulated().expect("a simulation").totals();
+    let totals = simulation(&world, Cloud::Aws).totals();
     let mut found = report.found;
     assert_eq!(std::mem::take(&mut found.identities), 4);
-    assert_eq!(found, Found::from(&totals));
+    assert_eq!(found, totals.found);
     assert_eq!((report.lost, report.exit_code, report.incomplete.len()), (0, 0, 0));
     assert_eq!(report.listed, found.resources() + totals.accounts);
     for (call, answered, needed) in answered_and_needed(&world) {
@@ -99,7 +100,7 @@ async fn stopping_early_tells_what_was_found_so_far() {
     let mode = governed("");
     let world = World::simulate(&args).await.expect("a simulation");
     let report = run_until(&args, &mode, &world, |world| async {
-        let truth = world.simulated().expect("a simulation").server().truth();
+        let truth = simulation(world, Cloud::Aws).server().truth();
         while truth.snapshot().totals.answered < 40 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -117,7 +118,7 @@ async fn nothing_is_queued_again_when_nothing_was_ever_answered() {
     // It would go on for hours.
     let line = "--accounts 1 --regions 1 --size small --max-requeues 1000000 --requeue-pause 10ms --patience 100ms";
     let silent = run(&args(&format!("{line} --fault down")), &governed(config)).await;
-    assert_eq!((silent.listed, silent.exit_code, silent.incomplete.len()), (0, LOST, Kind::ALL.len()), "{silent}");
+    assert_eq!((silent.listed, silent.exit_code, silent.incomplete.len()), (0, LOST, aws::Kind::ALL.len()), "{silent}");
 }
 
 #[tokio::test]
@@ -134,10 +135,11 @@ async fn one_service_that_answers_is_reason_to_wait_for_the_others() {
 async fn debug_shows_no_key_of_a_world_or_its_listings() {
     let args = args("--accounts 1 --regions 1 --size small");
     let world = World::simulate(&args).await.expect("a simulation");
-    let secret = world.simulated().expect("a simulation").aws().fleet().accounts()[0].secret_access_key().to_owned();
-    for mode in [governed(""), Mode::Plain(Plain::Standard.retry())] {
-        let listings = world.listings(&mode, 4);
+    let fleet = Fleet::seeded(1, &args.simulation.size.fleet(1, 1)).expect("a possible size");
+    let secret = fleet.accounts()[0].secret_access_key();
+    for mode in [governed(""), Mode::Plain(Plain::Standard)] {
+        let listings = world.listings(&mode, 4).expect("a possible world");
         let shown = format!("{world:?} {mode:?} {listings:?}");
-        assert!(shown.contains("Listing") && !shown.contains(&secret));
+        assert!(shown.contains("Listing") && !shown.contains(secret));
     }
 }

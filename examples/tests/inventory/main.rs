@@ -1,5 +1,6 @@
-//! The inventory against the simulated AWS: the server's counts and the fleet's totals judge it.
+//! The inventory against the simulated clouds: the servers' counts and the fleets' totals judge it.
 
+mod azure;
 mod common;
 #[cfg(feature = "ec2")]
 mod ec2;

@@ -2,8 +2,8 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use cloud_governor_examples::sim::Server;
 use cloud_governor_examples::sim::aws::{Aws, Fleet, Limits};
+use cloud_governor_examples::sim::{Server, azure};
 use serde_json::Value;
 
 use crate::common::{LOOK, args};
@@ -17,7 +17,12 @@ const SMALL_EC2: (u64, usize) = if cfg!(feature = "ec2") { (2 * (2 + 2 * 3 + 2 +
 /// The program, without whatever this process's environment says about AWS or the governor.
 fn inventory(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inventory"));
-    let ours = |name: &str| name.starts_with("AWS_") || name.starts_with("CLOUD_GOVERNOR") || name == "RUST_LOG";
+    let ours = |name: &str| {
+        name.starts_with("AWS_")
+            || name.starts_with("AZURE_")
+            || name.starts_with("CLOUD_GOVERNOR")
+            || name == "RUST_LOG"
+    };
     for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
     }
@@ -187,6 +192,25 @@ async fn a_bad_command_line_has_the_same_exit_code() {
         "--size vpcs=1000000,subnets=1000000",
         "--ungoverned legacy",
         "--services s3",
+        "--cloud gcp",
+        "--cloud azure --subscriptions 0",
+        "--cloud azure --subscriptions 10001",
+        "--cloud azure --ungoverned adaptive",
+        "--cloud all --ungoverned adaptive",
+        "--cloud azure --services ssm",
+        "--cloud all --services ssm",
+        "--services network",
+        "--limit arm.reads=4",
+        "--cloud azure --limit logs.DescribeLogGroups=4",
+        "--cloud azure --limit arm.nothing=4",
+        "--subscription 04e95f3e-eaff-4ec2-9c05-43c3e1110eef",
+        "--cloud all --subscription 04e95f3e-eaff-4ec2-9c05-43c3e1110eef",
+        "--cloud azure --subscriptions 2 --subscription 04e95f3e-eaff-4ec2-9c05-43c3e1110eef",
+        "--cloud azure --subscription=",
+        "--cloud azure --region eu-west-1",
+        "--cloud azure --endpoint-url https://127.0.0.1:1",
+        "--cloud azure --subscription a --endpoint-url mailto:nobody",
+        "--cloud azure --ungoverned standard --ignore-quota-headers",
     ] {
         let refused = output(inventory(line)).await;
         assert_eq!(refused.status.code(), Some(2), "{line}");
@@ -206,6 +230,76 @@ async fn keys_are_in_no_output() {
     assert!(said.contains("eu-west-1"));
     assert!(!said.contains(aws.fleet().accounts()[0].secret_access_key()));
     assert!(!said.contains("value of "), "a parameter's value");
+}
+
+const SMALL_AZURE: &str =
+    "--cloud azure --subscriptions 2 --size resource_groups=3,virtual_networks=4,network_subnets=2,virtual_machines=5";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn azure_has_the_same_json_and_counts_of_its_own() {
+    let output = output(inventory(&format!("{SMALL_AZURE} --json"))).await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report = object(&output);
+    assert_eq!((&report["lost"], &report["listed"]), (&0.into(), &(2 + 2 * (3 + 4 + 4 * 2 + 5)).into()));
+    assert_eq!(report["services"], serde_json::json!(["resources", "network", "compute"]));
+    let azure =
+        serde_json::json!({ "resource_groups": 6, "virtual_networks": 8, "subnets": 16, "virtual_machines": 10 });
+    assert_eq!(report["found"]["azure"], azure);
+    let requests = report["server"]["requests"].as_u64().expect("a count");
+    assert_eq!(report["summary"]["totals"]["calls"], requests);
+    assert!(report["server"]["by_action"]["compute.VirtualMachines.instanceView"]["answered"] == 10, "{report:#}");
+    assert!(report["ideal_s"].is_number() && output.stderr.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_on_aws_does_not_mention_azure() {
+    let report = object(&output(inventory(&format!("{SMALL} --json"))).await);
+    assert!(report["found"].as_object().is_some_and(|found| !found.contains_key("azure")), "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_line_that_is_of_no_use_says_what_would_be() {
+    for (line, expected) in [
+        ("--cloud azure --ungoverned adaptive", "--ungoverned standard"),
+        ("--services network", "--cloud azure"),
+        ("--cloud azure --limit arm.nothing=4", "arm.reads"),
+        ("--limit arm.reads=4", "arm.reads is a bucket of Azure"),
+    ] {
+        let refused = output(inventory(line)).await;
+        let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(complaint.contains(expected), "{line}: {complaint}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_subscription_is_not_listed_by_nobody() {
+    // Without any program to be signed in with, and with no way to the network but to a port where nobody is.
+    let mut command =
+        inventory("--cloud azure --subscription A --endpoint-url https://127.0.0.1:1 --services compute --json");
+    command.env("PATH", "");
+    let output = output(command).await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report = object(&output);
+    assert_eq!((&report["simulated"], &report["lost"]), (&false.into(), &1.into()), "{report:#}");
+    let incomplete = &report["incomplete"][0];
+    assert_eq!((&incomplete["account"], &incomplete["kind"]), (&"a".into(), &"virtual_machines".into()), "{report:#}");
+    assert!(
+        incomplete["reason"].as_str().is_some_and(|reason| reason.contains("no token: ") && !reason.contains('\n')),
+        "{report:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_and_tokens_of_azure_are_in_no_output() {
+    let fleet = azure::Fleet::seeded(1, &args(SMALL_AZURE).simulation.size.tenant(2)).expect("a possible size");
+    let mut command = inventory(&format!("{SMALL_AZURE} --fault brownout=1/20 --log json"));
+    command.env("RUST_LOG", "warn,cloud_governor=trace,inventory=trace");
+    let output = output(command).await;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains(&fleet.subscriptions()[0].id), "{said}");
+    assert!(!said.contains(fleet.principals()[0].secret()));
+    assert!(!said.contains("simulated.") && !said.contains("Bearer"), "a token");
 }
 
 #[cfg(unix)]

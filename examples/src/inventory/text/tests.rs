@@ -18,6 +18,32 @@ fn the_parts_of_ec2_are_set_like_the_others() {
 }
 
 #[test]
+fn the_parts_of_azure_are_set_like_the_others() {
+    let size: Size =
+        "resource_groups=3,virtual_networks=0..2,network_subnets=4,virtual_machines=5..6".parse().expect("a size");
+    let tenant = azure::FleetSize {
+        subscriptions: 7,
+        resource_groups: 3..=3,
+        virtual_networks: 0..=2,
+        subnets: 4..=4,
+        virtual_machines: 5..=6,
+        ..azure::FleetSize::default()
+    };
+    assert_eq!(size.tenant(7), tenant);
+    assert_eq!(size.fleet(1, 1), Size::default().fleet(1, 1));
+}
+
+#[test]
+fn the_busiest_default_subscription_keeps_its_reads_busy_for_some_twenty_seconds() {
+    let fleet = azure::Fleet::seeded(1, &Size::default().tenant(3)).expect("a possible size");
+    let reads = fleet.subscriptions().iter().map(|one| one.networks.len() + one.machines.len()).max();
+    let reads = reads.expect("three subscriptions") as f64;
+    let limits = azure::Limits::default();
+    let seconds = limits.quota(azure::Bucket::Reads).limit.least_time(reads).as_secs();
+    assert!((17..25).contains(&seconds), "{seconds}");
+}
+
+#[test]
 fn the_default_fleet_is_the_one_that_figures_are_published_of() {
     let fleet = crate::sim::aws::Fleet::seeded(1, &Size::default().fleet(3, 4)).expect("a possible size");
     let totals = fleet.totals();
@@ -49,6 +75,19 @@ fn a_limit_sets_one_bucket_of_the_simulation() {
     assert_eq!(size("logs.DescribeLogGroups"), (10.0, 5.0));
     assert_eq!(size("ssm.parameter-reads"), (7.0, 7.0));
     assert_eq!(size("logs.DescribeLogStreams"), (25.0, 25.0));
+}
+
+#[test]
+fn a_limit_of_azure_sets_a_bucket_of_azure_and_keeps_its_period() {
+    let reads: BucketSize = "arm.reads=40/10".parse().expect("a limit");
+    let lists: BucketSize = "compute.list-vms=90/30".parse().expect("a limit");
+    assert_eq!((reads.cloud(), reads.bucket()), (Cloud::Azure, "arm.reads"));
+    assert_eq!(reads.apply(Limits::default()), Limits::default());
+    let limits = lists.apply_to_azure(reads.apply_to_azure(azure::Limits::default()));
+    let [reads, lists] = [azure::Bucket::Reads, azure::Bucket::HighCostGet].map(|bucket| limits.quota(bucket).limit);
+    assert_eq!((reads.capacity(), reads.refill_per_s(), reads.period()), (40.0, 10.0, None));
+    assert_eq!((lists.capacity(), lists.refill_per_s()), (90.0, 0.5));
+    assert_eq!("ssm.parameter-reads=4".parse::<BucketSize>().expect("a limit").apply_to_azure(limits.clone()), limits);
 }
 
 #[test]

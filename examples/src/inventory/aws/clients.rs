@@ -5,30 +5,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aws_sdk_sts::config::retry::RetryPartition;
 use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
-use cloud_governor::{Governor, Rules};
+use cloud_governor::Rules;
 use cloud_governor_aws::{AwsHooks, install_aws_hooks};
 
-/// How the SDK is configured.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Mode {
-    /// By this governor.
-    Governed(Governor),
-    /// Not at all: the SDK's own retries, with their defaults.
-    Plain(RetryConfig),
+use crate::inventory::mode::{Mode, Plain};
+
+impl Plain {
+    /// The AWS SDK's configuration for it.
+    pub fn retry(self) -> RetryConfig {
+        match self {
+            Plain::Standard => RetryConfig::standard(),
+            Plain::Adaptive => RetryConfig::adaptive(),
+        }
+    }
 }
 
 impl Mode {
-    /// A name for reports.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Mode::Governed(_) => "governed",
-            Mode::Plain(retry) if retry.mode() == aws_smithy_types::retry::RetryMode::Adaptive => "adaptive",
-            Mode::Plain(_) => "standard",
-        }
-    }
-
-    /// The configuration that clients are built from. `account` is the account's id where it is known beforehand.
+    /// The configuration that the AWS SDK's clients are built from. `account` is the account's id where it is known
+    /// beforehand.
     pub fn apply(&self, config: &SdkConfig, account: Option<&str>) -> SdkConfig {
         match self {
             Mode::Governed(governor) => {
@@ -39,15 +33,7 @@ impl Mode {
                 };
                 install_aws_hooks(config, hooks)
             }
-            Mode::Plain(retry) => config.to_builder().retry_config(retry.clone()).build(),
-        }
-    }
-
-    /// The rules that say which failures are worth another try.
-    pub fn rules(&self) -> Rules {
-        match self {
-            Mode::Governed(governor) => governor.rules("aws"),
-            Mode::Plain(_) => Rules::new(),
+            Mode::Plain(plain) => config.to_builder().retry_config(plain.retry()).build(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use aws_sdk_ec2::types::Filter;
 
 use super::{EC2_PAGE, Need, Page, Row};
-use crate::inventory::clients::Clients;
+use crate::inventory::aws::clients::Clients;
 use crate::inventory::failure::Failure;
 use crate::inventory::found::Found;
 

@@ -6,6 +6,7 @@ use aws_smithy_types::error::ErrorMetadata;
 use aws_smithy_types::retry::ErrorKind;
 
 use super::*;
+use crate::inventory::failure::{Failure, Worth};
 
 type Sdk = SdkError<GetCallerIdentityError, HttpResponse>;
 
@@ -16,7 +17,7 @@ fn answered(code: &str, message: &str, status: u16) -> Sdk {
 }
 
 fn failure(error: &Sdk) -> Failure {
-    Failure::of("sts.GetCallerIdentity", error, &Rules::new())
+    Failure::of("sts.GetCallerIdentity", error, &cloud_governor::Rules::new())
 }
 
 #[test]
