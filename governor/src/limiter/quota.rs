@@ -226,7 +226,7 @@ impl Quota {
         self.refill = Some(match (self.refill, full) {
             (None, _) => measured,
             (Some(known), [true, true]) => known.max(measured / RELIED_ON),
-            (Some(known), [true, false] | [false, true]) => known.max(smoothed(known)),
+            (Some(known), [true, false] | [false, true]) => known.max(measured),
             (Some(known), [false, false]) => smoothed(known),
         });
         self.since = report;

@@ -100,8 +100,8 @@ fn what_others_draw_is_a_lower_refill() {
 
 #[test]
 fn a_jump_of_what_is_left_is_no_refill_to_rely_on() {
-    let mut told = Told::new(100.0);
-    told.go(5.0, 10.0, 0.0, 1000.0);
+    let mut told = Told::new(500.0);
+    told.go(40.0, 10.0, 0.0, 1000.0);
     told.level += 300.0;
     told.go(2.0, 10.0, 0.0, 1000.0);
     let refill = told.refill().unwrap();
