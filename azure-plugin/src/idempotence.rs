@@ -1,7 +1,8 @@
 //! Whether a request may be executed twice.
 //!
 //! The method tells, with the exceptions that the services' own design makes. The measure is what changes, not what the
-//! second answer says: a deleted thing that is deleted again is not found, and no less gone.
+//! second answer says: a deleted thing that is deleted again is not found, and no less gone. What the service itself undoes
+//! after a while is no change.
 
 use azure_core::http::headers::{HeaderName, Headers};
 use azure_core::http::{Method, Url};
@@ -31,17 +32,11 @@ pub(crate) fn is_idempotent(service: &str, url: &Url, method: Method, headers: &
         (Method::Put, Some("properties")) => !is(&SEQUENCE_NUMBER_ACTION, "increment"),
         // Neither stores anything: the key is made from the service's own, the query is a read.
         (Method::Post, Some("userdelegationkey" | "query")) => true,
-        // Receiving hides the messages and counts that they were delivered.
-        (Method::Get, _) if service == "storage.queue" && receives_messages(url) => false,
+        // Reading a queue's messages is a GET as well. What an answer took that got lost is hidden until its visibility
+        // timeout has passed, as it would be without a second read, and comes back then; a reader that stops at the first
+        // failure leaves work undone.
         (method, _) => !matches!(method, Method::Post | Method::Patch),
     }
-}
-
-/// <https://learn.microsoft.com/rest/api/storageservices/get-messages>: `GET /{queue}/messages`, which is a peek with
-/// `peekonly=true`.
-fn receives_messages(url: &Url) -> bool {
-    let last = url.path().trim_end_matches('/').rsplit('/').next();
-    last.is_some_and(|last| last.eq_ignore_ascii_case("messages")) && query(url, "peekonly").as_deref() != Some("true")
 }
 
 /// A parameter of the query, in lower case.

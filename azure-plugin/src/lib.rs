@@ -84,6 +84,9 @@
 //! * Where a client does not heed its options and leaves the SDK's retry on, as a virtual machine's managed identity does,
 //!   that loop finds nothing to retry: the governor's retries are all there are. A loop that stands above the governor's
 //!   policies, in a program or a client crate of its own kind, is not seen and multiplies.
+//! * Messages of a queue are read again after any failure worth a retry: those that a lost answer held come back when their
+//!   visibility timeout has passed. One whose sending may have gone through is not sent again, unless the call says that it
+//!   may be ([`CallOptions::idempotent`]).
 //! * A pager's pages and a poller's polls are calls of their own. A poller sleeps without a slot.
 //! * A client that is built without these options is not governed: `azure_data_cosmos` and `azure_messaging_eventhubs` have
 //!   drivers of their own without this kind of policy. Govern their calls by hand.

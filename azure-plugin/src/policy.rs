@@ -18,7 +18,7 @@ use crate::call_options::CallOptions;
 use crate::error::{nothing_follows, refused};
 use crate::journey::{Came, Journey};
 use crate::operation::operation;
-use crate::quotas::{NotYet as _, quotas_left};
+use crate::quotas::quotas_left;
 use crate::target::{Target, Targets};
 use crate::token::{Token, facts_of};
 use crate::wire::is_failure;

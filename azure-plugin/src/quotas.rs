@@ -43,8 +43,3 @@ fn in_header<'a>(name: &'a str, value: &'a str) -> impl Iterator<Item = (Cow<'a,
 
 #[cfg(test)]
 mod tests;
-
-pub(crate) trait NotYet {
-    fn quota_left(&self, _: &str, _: u64) {}
-}
-impl NotYet for cloud_governor::Attempt {}

@@ -107,6 +107,18 @@ async fn an_attempt_made_without_asking_into_an_open_circuit_is_recorded_and_not
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_attempt_made_without_asking_gives_back_the_token_that_it_took_and_no_other() {
+    let governor = governor("ratelimit: { github: { max_rps: 0.1, burst: 1, floor_rps: 0.01 } }");
+    let tokens = || governor.inspect(&scope()).map(|leaf| leaf.tokens);
+    let now = governor.clock().now();
+    governor.call(&scope()).attempted(now).unsent();
+    assert_eq!(tokens(), Some(1.0));
+    let _sent = governor.call(&scope()).attempted(now);
+    governor.call(&scope()).attempted(now).unsent();
+    assert_eq!(tokens(), Some(0.0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_attempt_made_without_asking_takes_the_place_of_one_that_did_not_report() {
     let governor = governor(ONE_SLOT);
     let mut call = governor.call(&scope());

@@ -204,9 +204,7 @@ impl Core {
         let leaf = self.leaf();
         let now = self.now();
         leaf.touch(now);
-        if self.governed() {
-            leaf.bucket().take_at_once(COST, now);
-        }
+        let ticket = if self.governed() { leaf.bucket().take_at_once(COST, now) } else { None };
         let pass = leaf.breaker().pass_if_closed();
         let mut state = self.state();
         if let Some(unreported) = state.current.take() {
@@ -215,9 +213,13 @@ impl Core {
             state = self.state();
         }
         self.begin(&mut state, now);
-        let number = self.sent(&mut state, sent_at.min(now), None, pass);
+        let sent_at = sent_at.min(now);
+        let number = self.sent(&mut state, sent_at, None, pass);
+        if let (None, Some(current)) = (ticket, &mut state.current) {
+            current.cost = None;
+        }
         drop(state);
-        self.attempt(number, false)
+        self.attempt(number, sent_at, ticket.unwrap_or_default(), false)
     }
 
     /// The call's first admission begins its deadline and gives it its place.
