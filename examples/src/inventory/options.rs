@@ -182,6 +182,10 @@ impl Args {
         if self.cloud == Clouds::Azure && self.endpoint_url.is_some() && self.subscription_ids.is_empty() {
             return Err(UsageError::NoSubscription);
         }
+        let url = self.endpoint_url.as_deref();
+        if self.cloud == Clouds::Azure && url.is_some_and(|url| !url.starts_with("https://")) {
+            return Err(UsageError::NoTls);
+        }
         if self.cloud == Clouds::Aws && !self.subscription_ids.is_empty() {
             return Err(UsageError::NotOfAws);
         }

@@ -34,4 +34,7 @@ pub enum UsageError {
     /// A server, and nothing to ask it for.
     #[error("--endpoint-url: with --cloud azure, --subscription has to say what is listed there")]
     NoSubscription,
+    /// A server that the Azure SDK does not trust with a token.
+    #[error("--endpoint-url: with --cloud azure it has to begin with https://, as no token is sent without TLS")]
+    NoTls,
 }

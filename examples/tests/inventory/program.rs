@@ -209,7 +209,7 @@ async fn a_bad_command_line_has_the_same_exit_code() {
         "--cloud azure --subscription=",
         "--cloud azure --region eu-west-1",
         "--cloud azure --endpoint-url https://127.0.0.1:1",
-        "--cloud azure --subscription a --endpoint-url mailto:nobody",
+        "--cloud azure --subscription a --endpoint-url https://",
         "--cloud azure --ungoverned standard --ignore-quota-headers",
     ] {
         let refused = output(inventory(line)).await;
@@ -274,8 +274,9 @@ async fn a_command_line_that_is_of_no_use_says_what_would_be() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_subscription_is_not_listed_by_nobody() {
     // Without any program to be signed in with, and with no way to the network but to a port where nobody is.
-    let mut command =
-        inventory("--cloud azure --subscription A --endpoint-url https://127.0.0.1:1 --services compute --json");
+    let mut command = inventory(
+        "--cloud azure --subscription A --subscription a --endpoint-url https://127.0.0.1:1 --services compute --json",
+    );
     command.env("PATH", "");
     let output = output(command).await;
     assert_eq!(output.status.code(), Some(1), "{output:?}");

@@ -73,7 +73,8 @@ impl Subscriptions {
     pub(in crate::inventory) fn real(args: &Args) -> Result<Self, WorldError> {
         let endpoint = args.endpoint_url.as_deref().unwrap_or(ENDPOINT).to_owned();
         let credential = DeveloperToolsCredential::new(None)?;
-        let places = distinct(&args.subscription_ids).iter().map(|id| place(&id.to_lowercase())).collect();
+        let ids: Vec<_> = args.subscription_ids.iter().map(|id| id.to_lowercase()).collect();
+        let places = distinct(&ids).iter().map(|id| place(id)).collect();
         Ok(Subscriptions { places, way: Way::Real { endpoint, credential }, learn: !args.ignore_quota_headers })
     }
 

@@ -84,6 +84,7 @@ fn what_does_not_go_with_the_cloud_is_named() {
         ("--cloud azure --subscription a --profile dev", UsageError::NotOfAzure),
         ("--subscription a", UsageError::NotOfAws),
         ("--cloud azure --endpoint-url http://127.0.0.1:1", UsageError::NoSubscription),
+        ("--cloud azure --subscription a --endpoint-url http://127.0.0.1:1", UsageError::NoTls),
     ] {
         assert_eq!(check(line), Err(error), "{line}");
     }
