@@ -39,7 +39,8 @@
 //!    answer as it came, and the SDK makes of it the error that it always makes. A success goes on with a watch on its
 //!    body (`body`).
 //! 6. `token`: a failure of the credential is identity's, not the service's.
-//! 7. `quotas`: what an answer says is left of a quota slows the next calls down before the service has to.
+//! 7. `quotas`: what an answer says is left to a subscription or tenant slows the next calls down before the service has
+//!    to.
 //!
 //! A call that was refused before anything was sent fails with an SDK error behind which [`refusal`] finds why.
 //!
@@ -90,7 +91,8 @@
 //! * A pager's pages and a poller's polls are calls of their own. A poller sleeps without a slot.
 //! * A client that is built without these options is not governed: `azure_data_cosmos` and `azure_messaging_eventhubs` have
 //!   drivers of their own without this kind of policy. Govern their calls by hand.
-//! * The transport's headers are a map: of a header that an answer repeats, one value is seen.
+//! * The transport's headers are a map: of a header that an answer repeats, one value is seen. No header that is read here is
+//!   known to be repeated but Compute's `x-ms-ratelimit-remaining-resource`, which counts single machines and is not heeded.
 //! * Disabled in the governor's settings, a call passes through once and is counted. The SDK's own retry stays off, but in
 //!   clients that leave it on by themselves.
 

@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 const MOST_QUOTAS: usize = 4;
 
 /// What is left beyond the reserve is to last for so many seconds.
-const HORIZON_SECONDS: f64 = 5.0;
+const HORIZON_SECONDS: f64 = 3.0;
 
 /// And what is left in all for so many, whatever the refill is taken to be: it may have come at once, and be all there is.
 const AT_LEAST_SECONDS: f64 = 0.5;
