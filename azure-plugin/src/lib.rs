@@ -89,12 +89,35 @@
 //!   visibility timeout has passed. One whose sending may have gone through is not sent again, unless the call says that it
 //!   may be ([`CallOptions::idempotent`]).
 //! * A pager's pages and a poller's polls are calls of their own. A poller sleeps without a slot.
-//! * A client that is built without these options is not governed: `azure_data_cosmos` and `azure_messaging_eventhubs` have
-//!   drivers of their own without this kind of policy. Govern their calls by hand.
+//! * A client that is built without these options is not governed.
 //! * The transport's headers are a map: of a header that an answer repeats, one value is seen. No header that is read here is
 //!   known to be repeated but Compute's `x-ms-ratelimit-remaining-resource`, which counts single machines and is not heeded.
 //! * Disabled in the governor's settings, a call passes through once and is counted. The SDK's own retry stays off, but in
 //!   clients that leave it on by themselves.
+
+//!
+//! # Clients without this pipeline
+//!
+//! `azure_data_cosmos` and `azure_messaging_eventhubs` have drivers of their own. Switch off their retries
+//! (`ThrottlingRetryOptions { max_retry_count: Some(0), .. }` in Cosmos' operation options, `RetryOptions { max_retries: 0, .. }`
+//! in `with_retry_options` of an Event Hubs client) and wrap their calls:
+//!
+//! ```
+//! use cloud_governor::{Classification, Error, Resilience, Scope};
+//!
+//! # #[derive(Debug)] struct CosmosError { status: u16 }
+//! # async fn read_item() -> Result<u32, CosmosError> { Ok(7) }
+//! # async fn demo() -> Result<u32, Error<CosmosError>> {
+//! let scope = Scope::new("azure", "my-account", "", "cosmos").with_operation("ReadItem");
+//! let resilience = Resilience::new().classify_with(|error: &CosmosError| match error.status {
+//!     429 => Classification::throttled(),
+//!     408 | 449 | 503 => Classification::transient(),
+//!     _ => Classification::fatal(),
+//! });
+//! let item = resilience.call(&scope, || async { read_item().await }).await?;
+//! # Ok(item)
+//! # }
+//! ```
 
 #![warn(clippy::unwrap_used)]
 
