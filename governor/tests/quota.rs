@@ -66,3 +66,26 @@ async fn what_is_told_after_the_end_still_counts_and_where_nothing_is_governed_n
     calls(&off, 3, 2).await;
     assert!(off.inspect(&scope()).is_none_or(|seen| seen.quota.is_none()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_word_that_nothing_is_left_refuses_nobody_whom_a_throttle_would_not() {
+    let governor = governor("ratelimit: { github: { max_rps: 20, deadline: 60s, account_concurrency: 1000 } }");
+    let mut calls = tokio::task::JoinSet::new();
+    for call in 0..200_u64 {
+        let governor = governor.clone();
+        calls.spawn(async move {
+            let mut operation = governor.call(&scope());
+            let attempt = operation.admit().await?;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            // Once, the server says that nothing is left.
+            attempt.quota_left("reads", if call == 25 { 0 } else { 200 });
+            attempt.finish(Outcome::Success);
+            Ok::<_, cloud_governor::Refusal>(())
+        });
+    }
+    let mut refused = 0;
+    while let Some(ended) = calls.join_next().await {
+        refused += usize::from(ended.unwrap().is_err());
+    }
+    assert_eq!(refused, 0);
+}

@@ -100,8 +100,8 @@ pub(super) struct Quotas {
     told: Vec<Quota>,
     /// Tokens taken since the first was told, but for those given back.
     taken: f64,
-    /// The rate that those who wait were last told of.
-    planned: f64,
+    /// The rates that those who wait were last told of: that of the moment, and the one that lasts.
+    planned: [f64; 2],
 }
 
 #[derive(Debug)]
@@ -168,11 +168,22 @@ impl Quotas {
         self.heeded(now).map(|quota| quota.left(self.taken)).fold(f64::INFINITY, f64::min).max(1.0)
     }
 
-    /// Whether waiters are to be told of this rate, by which they have not planned.
-    pub(super) fn is_news(&mut self, rate: f64) -> bool {
-        let news = (rate - self.planned).abs() > TOLD_SHARE * self.planned;
+    /// The rate that is to be expected over a while: by the refill where it was measured, else the law's. That nothing is left
+    /// says what to do now, not for how long.
+    pub(super) fn lasting_rate(&self, now: Timestamp, rate: f64, floor: f64) -> f64 {
+        let lasting = |quota: &Quota| match quota.refill {
+            None => rate,
+            Some(refill) => quota.rate(self.taken, rate, floor).max(refill * RELIED_ON),
+        };
+        self.heeded(now).map(lasting).fold(rate, f64::min)
+    }
+
+    /// Whether waiters are to be told of the rates, by which they have not planned.
+    pub(super) fn is_news(&mut self, now: Timestamp, rate: f64, floor: f64) -> bool {
+        let rates = [self.rate(now, rate, floor), self.lasting_rate(now, rate, floor)];
+        let news = rates.iter().zip(self.planned).any(|(rate, planned)| (rate - planned).abs() > TOLD_SHARE * planned);
         if news {
-            self.planned = rate;
+            self.planned = rates;
         }
         news
     }

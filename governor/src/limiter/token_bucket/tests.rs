@@ -207,7 +207,8 @@ proptest! {
                 quota.allows_rps.is_finite() && quota.allows_rps >= 0.0 && quota.refill_rps.is_none_or(f64::is_finite)
             });
             prop_assert!(is_told_well);
-            prop_assert!(bucket.ready_at(3.0, 1.0, now) >= now);
+            let turn = bucket.turn(3.0, 1.0, now);
+            prop_assert!(turn.expected_at >= now && turn.expected_at <= turn.ready_at);
         }
     }
 }
