@@ -188,6 +188,11 @@ impl Quotas {
         news
     }
 
+    /// Nothing told. The count of what was taken goes on, by which the answers to calls under way are placed.
+    pub(super) fn forgotten(self) -> Self {
+        Quotas { taken: self.taken, ..Quotas::default() }
+    }
+
     /// Whether nothing that was told counts any more.
     pub(super) fn is_forgotten(&self, now: Timestamp) -> bool {
         self.heeded(now).next().is_none()

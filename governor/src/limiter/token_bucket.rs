@@ -237,7 +237,8 @@ impl TokenBucket {
 
     /// As new: full, at the ceiling, not paused, told nothing.
     pub(super) fn reset(&mut self, now: Timestamp) {
-        *self = TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now);
+        let quotas = self.quotas.take().map(|quotas| Box::new(quotas.forgotten()));
+        *self = TokenBucket { quotas, ..TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now) };
     }
 
     pub(super) fn view(&self, now: Timestamp, waiting: usize) -> BucketView {

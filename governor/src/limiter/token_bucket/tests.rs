@@ -43,6 +43,23 @@ fn new_settings_and_a_throttle_keep_what_was_told() {
     assert_eq!(bucket.view(at(1.2), 0).quota.unwrap().left, 5);
 }
 
+#[test]
+fn an_answer_to_a_call_from_before_a_reset_is_placed_among_those_after_it() {
+    let mut bucket = TokenBucket::new(Limits::default(), ThrottleSettings::default().into(), at(0.0));
+    bucket.quota_left(at(0.0), "reads", report(500, 0.0, Ticket::default()), false);
+    let before = (0..10).map(|_| bucket.take(1.0, at(0.1))).last().unwrap();
+    bucket.reset(at(0.2));
+    assert!(bucket.view(at(0.2), 0).quota.is_none());
+    for _ in 0..20 {
+        bucket.take(1.0, at(0.2));
+    }
+    bucket.quota_left(at(0.3), "reads", report(50, 0.1, before), false);
+    assert_eq!(bucket.quotas.as_ref().unwrap().left(at(0.3)), 30.0);
+    bucket.reset(at(0.4));
+    bucket.refill(at(10.0), false);
+    assert!(bucket.is_neutral(), "as good as new");
+}
+
 /// What may happen to a bucket that is told things.
 #[derive(Debug, Clone)]
 enum Step {
