@@ -21,6 +21,9 @@ use crate::error::late;
 /// One attempt on its way through a pipeline. It holds nothing of the attempt itself: contexts may be kept.
 pub(crate) struct Journey {
     pipeline: usize,
+    /// How many policies it goes through.
+    length: usize,
+    is_over: AtomicBool,
     clock: Arc<dyn Clock>,
     began: Timestamp,
     timeout: Option<Duration>,
@@ -69,6 +72,9 @@ pub(crate) enum Came {
     Above(Error),
 }
 
+/// While it lasts, a journey's attempt is in the pipeline.
+pub(crate) struct UnderWay<'a>(&'a Journey);
+
 /// How long an answer's request was on the wire, and what is left of its time.
 pub(crate) struct Send<'a> {
     journey: &'a Journey,
@@ -85,6 +91,8 @@ impl Journey {
     ) -> Self {
         Journey {
             pipeline: end_of(next),
+            length: next.len(),
+            is_over: AtomicBool::new(false),
             clock: Arc::clone(clock),
             began: clock.now(),
             timeout,
@@ -100,9 +108,20 @@ impl Journey {
         ctx.value::<Arc<Journey>>()
     }
 
-    /// Whether a policy with these behind it stands in this journey's own pipeline.
+    /// Whether a policy with these behind it stands on this journey's own way, not at the start of another, which may lead
+    /// through the same pipeline.
     pub(crate) fn is_along(&self, next: &[Arc<dyn Policy>]) -> bool {
-        self.pipeline == end_of(next)
+        next.len() < self.length && self.pipeline == end_of(next)
+    }
+
+    /// Whether its attempt has come back from the pipeline. Somebody may have kept its context.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Ends it when dropped.
+    pub(crate) fn under_way(&self) -> UnderWay<'_> {
+        UnderWay(self)
     }
 
     /// Whether it is one to an identity service.
@@ -186,6 +205,12 @@ impl Journey {
     }
 }
 
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Send<'_> {
     /// The outcome of `send`; `None` if the attempt's time ends first.
     pub(crate) async fn within<F: Future<Output = PolicyResult>>(&self, send: F) -> Option<PolicyResult> {
@@ -208,10 +233,10 @@ impl Send<'_> {
     }
 }
 
-/// Where the pipeline ends that these policies are the rest of: the same for every place in one pipeline, and for no
-/// other pipeline that is alive.
+/// The policy that a pipeline ends with, its transport, by address. Each pipeline is built with one of its own, which every
+/// place in it has behind it, in a copy of the list as well; and while it is in use no other can be where it is.
 fn end_of(next: &[Arc<dyn Policy>]) -> usize {
-    next.as_ptr_range().end.addr()
+    next.last().map_or(0, |transport| Arc::as_ptr(transport).addr())
 }
 
 /// `future`'s output, or `None` if the time passes first.

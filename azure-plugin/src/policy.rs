@@ -47,7 +47,8 @@ impl Policy for GovernorPolicy {
         let Some((first, rest)) = next.split_first() else { return Err(nothing_follows()) };
         let outer = Journey::of(ctx);
         let mut options = CallOptions::of(ctx, outer.is_some());
-        if options.skips() || outer.is_some_and(|outer| outer.is_along(next)) {
+        let live = outer.filter(|outer| !outer.is_over());
+        if options.skips() || live.is_some_and(|outer| outer.is_along(next)) {
             return first.send(ctx, request, rest).await;
         }
         let governor = self.governor.clone().unwrap_or_else(get_governor);
@@ -56,7 +57,7 @@ impl Policy for GovernorPolicy {
         let Target { scope, idempotent, identity } = target;
         let scope = options.own_scope().unwrap_or(scope);
         let call = options.apply(governor.call(&scope), idempotent || self.resend_any);
-        let call = match outer {
+        let call = match live {
             // An account of identity is nobody else's, so its slots cannot be held by those who wait for them here; unless
             // one identity service is asked on the way to another.
             Some(outer) if !identity || outer.is_to_identity() => call.without_slot(),
@@ -257,5 +258,6 @@ async fn send(
     let Some((first, rest)) = next.split_first() else { return Err(nothing_follows()) };
     let mut ctx = ctx.to_borrowed();
     ctx.insert(Arc::clone(journey));
+    let _under_way = journey.under_way();
     first.send(&ctx, request, rest).await
 }

@@ -12,7 +12,7 @@ use std::task::Waker;
 
 use crate::clock::Timestamp;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::waiters::{Place, RECHECK, WaitList, Waiter, wake};
+use crate::waiters::{Place, RECHECK, Turn, WaitList, Waiter, wake};
 
 #[derive(Debug)]
 pub(crate) struct Bulkhead {
@@ -54,7 +54,7 @@ impl Bulkhead {
                     asks_by: now + RECHECK,
                     cost: 1.0,
                     deadline: None,
-                    ready_at: Timestamp::MAX,
+                    turn: Turn::at(Timestamp::MAX),
                 };
                 line.put(place, waiter);
                 None

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use crate::clock::Timestamp;
 use crate::config::{Limits, ThrottleSettings};
 use crate::sync::{Mutex, MutexGuard};
-use crate::waiters::{GRACE, Place, RECHECK, WaitList, Waiter, wake};
+use crate::waiters::{GRACE, Place, RECHECK, Turn, WaitList, Waiter, wake};
 use law::AnswerEffect;
 pub use law::Phase;
 pub(crate) use law::{Answer, AnswerKind};
@@ -180,9 +180,9 @@ impl State {
         let mut before = 0.0;
         let mut wakers = Vec::new();
         for (index, waiter) in self.line.iter_mut().enumerate() {
-            waiter.ready_at = self.tokens.ready_at(before, waiter.cost, now);
+            waiter.turn = self.tokens.turn(before, waiter.cost, now);
             before += waiter.cost;
-            if index == 0 || waiter.deadline.is_some_and(|deadline| deadline <= waiter.ready_at) {
+            if index == 0 || waiter.deadline.is_some_and(|deadline| deadline <= waiter.turn.expected_at) {
                 waiter.asks_by = waiter.asks_by.min(now);
                 wakers.push(waiter.waker.clone());
             }
@@ -195,11 +195,12 @@ impl State {
         self.refill(now);
         let first = self.line.is_turn(place, now);
         let entry = self.line.remove(place);
-        let ready_at = match entry {
-            Some(ready_at) if !first => ready_at,
-            _ if first => self.tokens.ready_at(0.0, cost, now),
-            _ => self.tokens.ready_at(self.line.cost_before(place), cost, now),
+        let turn = match entry {
+            Some(turn) if !first => turn,
+            _ if first => self.tokens.turn(0.0, cost, now),
+            _ => self.tokens.turn(self.line.cost_before(place), cost, now),
         };
+        let ready_at = turn.ready_at;
         if first && ready_at <= now {
             return None;
         }
@@ -207,7 +208,7 @@ impl State {
         // are still before it, they are about to be served, or absent, which shows after the grace.
         let halfway = now + (ready_at.until(now) / 2).max(RECHECK);
         let asks_at = if ready_at <= now { now + GRACE } else { ready_at.min(halfway) };
-        Some(Wait { ready_at, asks_at })
+        Some(Wait { turn, asks_at })
     }
 }
 
@@ -216,8 +217,8 @@ impl State {
 /// Why a place is not served yet.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
-    /// When its turn should come, at the current rate, pause and line.
-    ready_at: Timestamp,
+    /// At the current rate, pause and line.
+    turn: Turn,
     /// When to ask again if nothing wakes it.
     asks_at: Timestamp,
 }
@@ -277,11 +278,11 @@ impl<'a> Acquire<'a> {
                     self.ticket = tickets.first().copied().unwrap_or_default();
                     (Asked::Taken, call_firsts(&mut states, now))
                 }
-                Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.ready_at) => {
+                Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.turn.expected_at) => {
                     states.iter_mut().for_each(|state| {
                         state.line.remove(self.place);
                     });
-                    (Asked::TooLate(wait.ready_at), call_firsts(&mut states, now))
+                    (Asked::TooLate(wait.turn.expected_at), call_firsts(&mut states, now))
                 }
                 Some((index, wait)) => {
                     let (waiting, beyond) = states.split_at_mut(index + 1);
@@ -291,7 +292,7 @@ impl<'a> Acquire<'a> {
                             asks_by: wait.asks_at,
                             cost: self.cost,
                             deadline: self.deadline,
-                            ready_at: wait.ready_at,
+                            turn: wait.turn,
                         };
                         state.line.put(self.place, waiter);
                     }

@@ -62,8 +62,23 @@ pub(crate) struct Waiter {
     /// What it waits for, in tokens.
     pub(crate) cost: f64,
     pub(crate) deadline: Option<Timestamp>,
-    /// When its turn should come, as known when it last asked or when the rate or pause last changed.
+    /// As known when it last asked or when the rate or pause last changed.
+    pub(crate) turn: Turn,
+}
+
+/// When a waiter's turn should come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// As things stand.
     pub(crate) ready_at: Timestamp,
+    /// If what holds for a moment only is left out: whom this is too late for need not wait.
+    pub(crate) expected_at: Timestamp,
+}
+
+impl Turn {
+    pub(crate) fn at(time: Timestamp) -> Self {
+        Turn { ready_at: time, expected_at: time }
+    }
 }
 
 /// Those who wait, in order.
@@ -100,13 +115,13 @@ impl WaitList {
     }
 
     /// Takes the entry out and says when its turn was to come.
-    pub(crate) fn remove(&mut self, place: Place) -> Option<Timestamp> {
+    pub(crate) fn remove(&mut self, place: Place) -> Option<Turn> {
         let line = self.0.as_mut()?;
         let waiter = line.waiters.remove(&place)?;
         // Not left to accumulate rounding errors.
         line.total_cost = if line.waiters.is_empty() { 0.0 } else { line.total_cost - waiter.cost };
         line.spent.push(waiter.waker);
-        Some(waiter.ready_at)
+        Some(waiter.turn)
     }
 
     /// The wakers of entries that are gone, to be dropped without the lock.

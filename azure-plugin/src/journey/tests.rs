@@ -42,10 +42,12 @@ fn sent(journey: &Journey, next: &[Arc<dyn Policy>], outcome: PolicyResult) -> P
 }
 
 #[test]
-fn every_place_in_a_pipeline_is_along_it_and_none_in_another() {
+fn every_place_behind_a_journeys_start_is_along_it_and_none_in_another_pipeline() {
     let (clock, one, other) = (FakeClock::new(), pipeline(), pipeline());
     let journey = journey(&clock, &one, None);
-    assert!((0..4).all(|place| journey.is_along(&one[place..])));
+    let copy = one.clone();
+    assert!((2..4).all(|place| journey.is_along(&one[place..]) && journey.is_along(&copy[place..])));
+    assert!(!journey.is_along(&one[1..]), "a second journey begins there");
     assert!(!(0..4).any(|place| journey.is_along(&other[place..])));
     assert!(journey.send(&other[3..], false).is_none());
 }
@@ -60,6 +62,16 @@ fn the_outermost_watcher_of_the_wire_is_the_only_one() {
     assert!(journey.was_authorized());
     assert!(journey.send(&pipeline[2..], false).is_some(), "the same, for another send");
     assert!(journey.reached_the_wire() && !journey.was_authorized());
+}
+
+#[test]
+fn a_journey_is_over_once_its_attempt_has_come_back_or_was_dropped() {
+    let (clock, pipeline) = (FakeClock::new(), pipeline());
+    let journey = journey(&clock, &pipeline, None);
+    let under_way = journey.under_way();
+    assert!(!journey.is_over());
+    drop(under_way);
+    assert!(journey.is_over());
 }
 
 #[test]

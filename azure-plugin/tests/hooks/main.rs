@@ -10,6 +10,7 @@ mod hostile;
 mod looped;
 mod nested;
 mod options;
+mod passes;
 mod quotas;
 mod retries;
 mod secrets;

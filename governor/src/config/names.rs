@@ -68,8 +68,14 @@ pub(super) fn check_service(key: &str) -> Result<(), String> {
         Some((name, verb)) => (name, Some(verb)),
         None => (key, None),
     };
-    if key.trim() != key || name.split('.').any(str::is_empty) {
+    let is_trimmed = name.split(['.', ':']).all(|part| part.trim() == part);
+    if !is_trimmed || name.ends_with(':') || name.split('.').any(str::is_empty) {
         return Err(format!("`{key}` is neither a service nor a `<service>:<verb>` nor a `<service>.<Operation>`"));
+    }
+    // It would be taken for a service of that name, and have no effect.
+    if let Some((service, verb)) = key.strip_suffix(['s', 'S']).and_then(split_verb) {
+        let verb = verb.to_ascii_lowercase();
+        return Err(format!("`{key}` names a verb in the plural: write `{service}:{verb}`"));
     }
     let Some((service, operation)) = operation(name) else { return Ok(()) };
     let unmarked = split_verb(service).map(|(service, _)| service);

@@ -5,6 +5,7 @@
 //! The chapter [`crate::control`] says what it does and why each figure is what it is.
 
 use crate::clock::Timestamp;
+use crate::config::MOST_RPS;
 
 /// So many quotas are heeded at once; of more, the one that was told longest ago is forgotten.
 const MOST_QUOTAS: usize = 4;
@@ -39,6 +40,10 @@ const FULL_SHARE: f64 = 0.05;
 /// A quota that was not told for so many seconds says nothing any more.
 const FORGOTTEN_SECONDS: f64 = 60.0;
 
+/// More than could be used until then at the highest rate that may be set is no limit: some servers say so by the largest
+/// number that they know.
+const NO_LIMIT: f64 = MOST_RPS * FORGOTTEN_SECONDS;
+
 /// A scope goes at this share of its law's rate, whatever is told, as that may be wrong:
 const LEAST_SHARE: f64 = 0.05;
 /// in calls per second not less than this, as who waits for long is refused,
@@ -69,6 +74,12 @@ pub(crate) struct Report {
     pub(crate) ticket: Ticket,
 }
 
+impl Report {
+    fn is_unlimited(self) -> bool {
+        self.left as f64 > NO_LIMIT
+    }
+}
+
 /// What the server counts, as it was last told and as it was understood.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
@@ -89,8 +100,8 @@ pub(super) struct Quotas {
     told: Vec<Quota>,
     /// Tokens taken since the first was told, but for those given back.
     taken: f64,
-    /// The rate that those who wait were last told of.
-    planned: f64,
+    /// The rates that those who wait were last told of: that of the moment, and the one that lasts.
+    planned: [f64; 2],
 }
 
 #[derive(Debug)]
@@ -111,8 +122,14 @@ struct Quota {
 impl Quotas {
     /// What an answer told. One that was overtaken by a later one's is passed over.
     pub(super) fn tell(&mut self, now: Timestamp, name: &str, report: Report) {
-        if let Some(known) = self.told.iter_mut().find(|known| *known.name == *name) {
-            known.tell(now, report);
+        let known = self.told.iter().position(|known| *known.name == *name);
+        match known.and_then(|index| Some((index, self.told.get_mut(index)?))) {
+            Some((_, known)) if report.sent_at < known.last.sent_at => return,
+            Some((_, known)) if !report.is_unlimited() => return known.tell(now, report),
+            Some((index, _)) => drop(self.told.swap_remove(index)),
+            None => {}
+        }
+        if report.is_unlimited() {
             return;
         }
         if self.told.len() >= MOST_QUOTAS
@@ -151,13 +168,29 @@ impl Quotas {
         self.heeded(now).map(|quota| quota.left(self.taken)).fold(f64::INFINITY, f64::min).max(1.0)
     }
 
-    /// Whether waiters are to be told of this rate, by which they have not planned.
-    pub(super) fn is_news(&mut self, rate: f64) -> bool {
-        let news = (rate - self.planned).abs() > TOLD_SHARE * self.planned;
+    /// The rate that is to be expected over a while: by the refill where it was measured, else the law's. That nothing is left
+    /// says what to do now, not for how long.
+    pub(super) fn lasting_rate(&self, now: Timestamp, rate: f64, floor: f64) -> f64 {
+        let lasting = |quota: &Quota| match quota.refill {
+            None => rate,
+            Some(refill) => quota.rate(self.taken, rate, floor).max(refill * RELIED_ON),
+        };
+        self.heeded(now).map(lasting).fold(rate, f64::min)
+    }
+
+    /// Whether waiters are to be told of the rates, by which they have not planned.
+    pub(super) fn is_news(&mut self, now: Timestamp, rate: f64, floor: f64) -> bool {
+        let rates = [self.rate(now, rate, floor), self.lasting_rate(now, rate, floor)];
+        let news = rates.iter().zip(self.planned).any(|(rate, planned)| (rate - planned).abs() > TOLD_SHARE * planned);
         if news {
-            self.planned = rate;
+            self.planned = rates;
         }
         news
+    }
+
+    /// Nothing told. The count of what was taken goes on, by which the answers to calls under way are placed.
+    pub(super) fn forgotten(self) -> Self {
+        Quotas { taken: self.taken, ..Quotas::default() }
     }
 
     /// Whether nothing that was told counts any more.
@@ -196,9 +229,6 @@ impl Quota {
     }
 
     fn tell(&mut self, now: Timestamp, report: Report) {
-        if report.sent_at < self.last.sent_at {
-            return;
-        }
         self.last = report;
         self.told_at = now;
         self.most = self.most.max(report.left as f64);
@@ -217,6 +247,9 @@ impl Quota {
     fn measure(&mut self, report: Report, apart: f64) {
         let drawn = (self.since.ticket.until(report.ticket.0) - self.undrawn).max(0.0);
         let measured = (report.left as f64 - self.since.left as f64 + drawn) / apart;
+        // What was lost at once, as where another of the server's instances answers with a count of its own, does not go on
+        // being lost. At this the scope goes as slowly as can be, and more would only be remembered for longer.
+        let measured = measured.max(-(report.left as f64) / APART_SECONDS);
         let full = [self.since, report].map(|report| report.left as f64 >= self.most * (1.0 - FULL_SHARE) - 1.0);
         let smoothed = |known: f64| {
             let memory = if measured < known { FALL_SECONDS } else { RISE_SECONDS };

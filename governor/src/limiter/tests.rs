@@ -429,12 +429,32 @@ fn those_in_line_plan_anew_when_the_server_says_that_little_is_left_and_when_it_
     let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(1.0)));
     assert!(matches!(patient.ask(at(0.0)), Asked::Wait(_)) && matches!(hurried.ask(at(0.0)), Asked::Wait(_)));
     bucket.quota_left(at(0.05), "reads", told(0, at(0.0)));
-    assert_eq!((patient.wakes(), hurried.wakes()), (1, 1));
-    assert!(matches!(hurried.ask(at(0.05)), Asked::TooLate(_)), "half a call a second");
-    assert!(matches!(patient.ask(at(0.05)), Asked::Wait(until) if until > at(0.5)));
+    assert_eq!((patient.wakes(), hurried.wakes()), (1, 0));
+    assert!(matches!(patient.ask(at(0.05)), Asked::Wait(until) if until > at(0.5)), "half a call a second");
+    assert!(matches!(hurried.ask(at(0.05)), Asked::Wait(_)), "which may be over in a moment");
     bucket.quota_left(at(0.2), "reads", told(500, at(0.1)));
     assert!(patient.wakes() >= 2);
     assert!(matches!(patient.ask(at(0.2)), Asked::Wait(until) if until < at(0.31)), "ten a second again");
+}
+
+#[test]
+fn a_server_with_nothing_left_makes_callers_late_once_its_refill_is_known() {
+    let bucket = bucket(10.0, 1.0);
+    assert!(bucket.take_at_once(1.0, at(0.0)).is_some());
+    bucket.quota_left(at(0.05), "reads", told(0, at(0.0)));
+    let tell = |seconds: f64| {
+        let ticket = bucket.take_at_once(1.0, at(seconds)).unwrap();
+        Report { left: 0, sent_at: at(seconds), ticket }
+    };
+    bucket.quota_left(at(2.05), "reads", tell(2.0));
+    let second = tell(4.5);
+    let mut line: Vec<Caller> = (0..5).map(|_| Caller::new(&bucket)).collect();
+    assert!(line.iter_mut().all(|caller| matches!(caller.ask(at(4.5)), Asked::Wait(_))));
+    let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(9.0)));
+    assert!(matches!(hurried.ask(at(4.5)), Asked::Wait(_)));
+    bucket.quota_left(at(4.55), "reads", second);
+    assert_eq!(hurried.wakes(), 1);
+    assert!(matches!(hurried.ask(at(4.55)), Asked::TooLate(_)));
 }
 
 proptest! {

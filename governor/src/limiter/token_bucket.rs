@@ -8,6 +8,7 @@ use super::law::{Answer, AnswerEffect, Law, Phase};
 use super::quota::{QuotaView, Quotas, Report, Ticket};
 use crate::clock::Timestamp;
 use crate::config::{LawName, Limits, ThrottleSettings};
+use crate::waiters::Turn;
 
 /// A shortfall too small to wait for: without it, rounding could make a waiter wake forever an instant too early.
 const NEGLIGIBLE: f64 = 1e-9;
@@ -138,16 +139,25 @@ impl TokenBucket {
     }
 
     /// When `cost` can be taken, behind others who wait for `before`.
-    pub(super) fn ready_at(&self, before: f64, cost: f64, now: Timestamp) -> Timestamp {
+    pub(super) fn turn(&self, before: f64, cost: f64, now: Timestamp) -> Turn {
         let law = self.law.get();
         let start = now.max(self.shut_until());
         // Of a closed server it is assumed that the next probe opens it.
         let tokens = if law.closed_until().is_some() { 1.0 } else { self.tokens };
         let missing = before + cost.min(self.capacity(now)) - tokens;
-        if missing <= NEGLIGIBLE { start } else { start + seconds(missing / self.rate(now)) + Duration::from_nanos(1) }
+        if missing <= NEGLIGIBLE {
+            return Turn::at(start);
+        }
+        let at = |rate| start + seconds(missing / rate) + Duration::from_nanos(1);
+        let ready_at = at(self.rate(now));
+        let expected_at = match &self.quotas {
+            None => ready_at,
+            Some(quotas) => at(quotas.lasting_rate(now, law.rate(), law.limits().floor_rps())),
+        };
+        Turn { ready_at, expected_at }
     }
 
-    /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`ready_at`](Self::ready_at) has the
+    /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`turn`](Self::turn) has the
     /// last word.
     pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> Option<Ticket> {
         self.refill(now, false);
@@ -179,8 +189,9 @@ impl TokenBucket {
         self.refill(now, waiting);
         self.quotas.get_or_insert_default().tell(now, name, report);
         self.tokens = self.tokens.min(self.capacity(now));
-        let rate = self.rate(now);
-        self.quotas.as_mut().is_some_and(|quotas| quotas.is_news(rate))
+        let law = self.law.get();
+        let (rate, floor) = (law.rate(), law.limits().floor_rps());
+        self.quotas.as_mut().is_some_and(|quotas| quotas.is_news(now, rate, floor))
     }
 
     /// The server throttled an attempt that was sent at `sent_at`.
@@ -226,7 +237,8 @@ impl TokenBucket {
 
     /// As new: full, at the ceiling, not paused, told nothing.
     pub(super) fn reset(&mut self, now: Timestamp) {
-        *self = TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now);
+        let quotas = self.quotas.take().map(|quotas| Box::new(quotas.forgotten()));
+        *self = TokenBucket { quotas, ..TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now) };
     }
 
     pub(super) fn view(&self, now: Timestamp, waiting: usize) -> BucketView {

@@ -161,6 +161,14 @@ fn an_operation_with_a_verb_is_refused_and_told_how_it_is_written() {
 }
 
 #[test]
+fn a_verb_in_the_plural_is_refused_and_told_how_it_is_written() {
+    for (key, meant) in [("network:writes", "network:write"), ("storage.blob:Reads", "storage.blob:read")] {
+        let error = yaml(&format!("ratelimit: {{azure: {{services: {{'{key}': {{max_rps: 1}}}}}}}}")).unwrap_err();
+        assert!(error.to_string().contains(&format!("write `{meant}`")), "{error}");
+    }
+}
+
+#[test]
 fn a_key_given_twice_is_named_with_its_line() {
     let error = yaml("ratelimit:\n  aws:\n    burst: 1\n    burst: 2\n").unwrap_err();
     assert_eq!(places(&error), [("", Some(4))]);
@@ -179,7 +187,9 @@ fn names_that_are_none_are_refused() {
         let error = yaml(&format!("ratelimit:\n  {name}: {{}}\n")).unwrap_err();
         assert_eq!(error.problems()[0].origin().line(), Some(2), "{error}");
     }
-    for name in ["''", "' s3'", "s3.", ".Op", "a..b", "':read'", "s3.:read"] {
+    for name in
+        ["''", "' s3'", "s3.", ".Op", "a..b", "':read'", "s3.:read", "'s3:'", "s3::read", "'s3 :read'", "'s3: read'"]
+    {
         let error = yaml(&format!("ratelimit:\n  aws:\n    services:\n      {name}: {{}}\n")).unwrap_err();
         assert_eq!(error.problems()[0].origin().line(), Some(4), "{error}");
     }

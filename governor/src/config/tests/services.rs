@@ -167,7 +167,8 @@ fn a_verb_is_set_alike_in_yaml_in_the_environment_and_in_code() {
 
 #[test]
 fn a_colon_that_no_verb_follows_is_part_of_the_services_name() {
-    let x = yaml("ratelimit: {x: {services: {'localhost:8080': {max_rps: 3}, 'a:list': {max_rps: 4}}}}").unwrap();
+    let x = yaml("ratelimit: {x: {services: {'localhost:8080': {max_rps: 3}, 'a:list': {max_rps: 4}, '[::1]': {}}}}")
+        .unwrap();
     let rate = |service| x.provider("x").limits_for(&of(service, None)).max_rps();
     assert_eq!((rate("localhost:8080"), rate("a:list"), rate("a")), (3.0, 4.0, 20.0));
 }

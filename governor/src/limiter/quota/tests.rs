@@ -199,3 +199,36 @@ fn one_that_says_that_nothing_is_left_does_not_stop_a_scope() {
         assert_eq!(quotas.rate(at(30.0), law, FLOOR), least, "{law}");
     }
 }
+
+/// For how many seconds a scope is held whose server says once that so much is left, and 250 from then on.
+fn held_after(first: u64) -> Option<u32> {
+    let mut quotas = Quotas::default();
+    (0..600_u32).find(|second| {
+        let now = f64::from(*second);
+        let ticket = (0..5).map(|_| quotas.take(1.0)).last().unwrap();
+        let left = if *second == 0 { first } else { 250 };
+        quotas.tell(at(now + 0.1), "reads", Report { left, sent_at: at(now), ticket });
+        *second > 0 && quotas.rate(at(now + 0.1), 20.0, FLOOR) > 10.0
+    })
+}
+
+#[test]
+fn a_fall_of_any_size_is_got_over_within_half_a_minute() {
+    for first in [500, 12_000, 1_000_000, 60_000_000, u64::from(u32::MAX), u64::MAX] {
+        let held = held_after(first);
+        assert!(held.is_some_and(|seconds| seconds <= 30), "{first}: {held:?}");
+    }
+}
+
+#[test]
+fn a_count_that_could_not_be_used_up_is_no_limit() {
+    let mut quotas = Quotas::default();
+    quotas.tell(at(0.0), "reads", report(u64::MAX, 0.0, 1.0));
+    assert!(quotas.is_forgotten(at(0.0)));
+    quotas.tell(at(1.0), "reads", report(2, 1.0, 2.0));
+    assert!(!quotas.is_forgotten(at(1.0)));
+    quotas.tell(at(1.5), "reads", report(u64::MAX, 0.5, 1.5));
+    assert!(!quotas.is_forgotten(at(1.5)), "it was overtaken");
+    quotas.tell(at(2.0), "reads", report(u64::from(u32::MAX), 2.0, 3.0));
+    assert!(quotas.is_forgotten(at(2.0)), "there is none any more");
+}

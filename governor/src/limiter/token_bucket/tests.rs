@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::limiter::AnswerKind;
 
 const FLOOR: f64 = 0.05;
 
@@ -40,6 +41,23 @@ fn new_settings_and_a_throttle_keep_what_was_told() {
     bucket.throttled(at(1.1), at(1.0), None, false);
     bucket.reconfigure(Limits::new(50.0, 50.0, FLOOR).unwrap(), settings.into(), at(1.2), false);
     assert_eq!(bucket.view(at(1.2), 0).quota.unwrap().left, 5);
+}
+
+#[test]
+fn an_answer_to_a_call_from_before_a_reset_is_placed_among_those_after_it() {
+    let mut bucket = TokenBucket::new(Limits::default(), ThrottleSettings::default().into(), at(0.0));
+    bucket.quota_left(at(0.0), "reads", report(500, 0.0, Ticket::default()), false);
+    let before = (0..10).map(|_| bucket.take(1.0, at(0.1))).last().unwrap();
+    bucket.reset(at(0.2));
+    assert!(bucket.view(at(0.2), 0).quota.is_none());
+    for _ in 0..20 {
+        bucket.take(1.0, at(0.2));
+    }
+    bucket.quota_left(at(0.3), "reads", report(50, 0.1, before), false);
+    assert_eq!(bucket.quotas.as_ref().unwrap().left(at(0.3)), 30.0);
+    bucket.reset(at(0.4));
+    bucket.refill(at(10.0), false);
+    assert!(bucket.is_neutral(), "as good as new");
 }
 
 /// What may happen to a bucket that is told things.
@@ -104,6 +122,110 @@ proptest! {
             let late = 0.02 * rate;
             let left = told.quotas.as_ref().map_or(f64::INFINITY, |quotas| quotas.left(at(now)));
             prop_assert!(ready <= left + late + 1e-6, "{} of {} lie ready", ready, left);
+        }
+    }
+}
+
+/// What may happen to a bucket of any limits, at any time.
+#[derive(Debug, Clone)]
+enum Blow {
+    Wait(Duration),
+    Take,
+    GiveBack,
+    Tell { quota: u8, left: u64, ago: Duration, ticket: usize },
+    Throttle { ago: Duration, retry_after: Option<Duration> },
+    Answer { ago: Duration, kind: AnswerKind },
+    Reconfigure(Limits, LawName),
+    Reset,
+}
+
+fn any_limits() -> impl Strategy<Value = Limits> {
+    let rate = || prop_oneof![Just(1e-6), 1e-6..1.0_f64, 1.0..1e6_f64, Just(1e6)];
+    let burst = prop_oneof![Just(1.0), 1.0..1e6_f64];
+    prop_oneof![
+        Just(Limits::default()),
+        (rate(), burst, rate()).prop_map(|(rate, burst, floor)| Limits::new(rate, burst, floor).unwrap()),
+    ]
+}
+
+fn any_duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        Just(Duration::ZERO),
+        (0..3_000_000_000_u64).prop_map(Duration::from_nanos),
+        (0..100_000_u64).prop_map(Duration::from_secs),
+        any::<u64>().prop_map(Duration::from_nanos),
+        Just(Duration::MAX),
+    ]
+}
+
+fn any_law() -> impl Strategy<Value = LawName> {
+    prop::sample::select(vec![LawName::Aimd, LawName::DeliveryRate])
+}
+
+fn blow() -> impl Strategy<Value = Blow> {
+    let left = prop_oneof![0..5_u64, 0..1000_u64, any::<u64>(), Just(60_000_000_u64), Just(u64::MAX)];
+    let kind = prop::sample::select(vec![AnswerKind::Served, AnswerKind::Refused, AnswerKind::Failed]);
+    prop_oneof![
+        3 => any_duration().prop_map(Blow::Wait),
+        4 => Just(Blow::Take),
+        1 => Just(Blow::GiveBack),
+        6 => (0..6_u8, left, any_duration(), 0..20_usize)
+            .prop_map(|(quota, left, ago, ticket)| Blow::Tell { quota, left, ago, ticket }),
+        1 => (any_duration(), prop::option::of(any_duration()))
+            .prop_map(|(ago, retry_after)| Blow::Throttle { ago, retry_after }),
+        2 => (any_duration(), kind).prop_map(|(ago, kind)| Blow::Answer { ago, kind }),
+        1 => (any_limits(), any_law()).prop_map(|(limits, law)| Blow::Reconfigure(limits, law)),
+        1 => Just(Blow::Reset),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_limits_times_or_reports_make_a_figure_that_is_none(
+        limits in any_limits(),
+        law in any_law(),
+        blows in prop::collection::vec(blow(), 1..60),
+        waiting in any::<bool>(),
+    ) {
+        let settings = |law| Arc::new(ThrottleSettings { law, ..ThrottleSettings::default() });
+        let mut now = Timestamp::ZERO;
+        let mut bucket = TokenBucket::new(limits, settings(law), now);
+        let mut tickets = vec![Ticket::default()];
+        for blow in blows {
+            let before = |ago: Duration| Timestamp::from_nanos(now.as_nanos().saturating_sub(
+                u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX)
+            ));
+            match blow {
+                Blow::Wait(time) => now = now + time,
+                Blow::Take => tickets.extend(bucket.take_if_ready(1.0, now)),
+                Blow::GiveBack => bucket.give_back(1.0, now),
+                Blow::Tell { quota, left, ago, ticket } => {
+                    let report = Report { left, sent_at: before(ago), ticket: tickets[ticket % tickets.len()] };
+                    bucket.quota_left(now, &quota.to_string(), report, waiting);
+                }
+                Blow::Throttle { ago, retry_after } => {
+                    bucket.throttled(now, before(ago), retry_after, waiting);
+                }
+                Blow::Answer { ago, kind } => {
+                    bucket.answered(now, Answer { sent_at: before(ago), cost: 1.0, kind });
+                }
+                Blow::Reconfigure(limits, law) => bucket.reconfigure(limits, settings(law), now, waiting),
+                Blow::Reset => bucket.reset(now),
+            }
+            bucket.refill(now, waiting);
+            let law = bucket.law.get();
+            let (rate, of_law, limits) = (bucket.rate(now), law.rate(), law.limits());
+            prop_assert!(of_law.is_finite() && of_law >= limits.floor_rps());
+            let least = (of_law / 20.0).clamp(0.2, 1.0).max(limits.floor_rps()).min(of_law);
+            prop_assert!(rate <= of_law && rate >= least, "{} of {}", rate, of_law);
+            let view = bucket.view(now, 0);
+            prop_assert!(view.tokens.is_finite() && bucket.capacity(now) >= 1.0);
+            let is_told_well = view.quota.is_none_or(|quota| {
+                quota.allows_rps.is_finite() && quota.allows_rps >= 0.0 && quota.refill_rps.is_none_or(f64::is_finite)
+            });
+            prop_assert!(is_told_well);
+            let turn = bucket.turn(3.0, 1.0, now);
+            prop_assert!(turn.expected_at >= now && turn.expected_at <= turn.ready_at);
         }
     }
 }
