@@ -113,7 +113,8 @@ impl Start {
                 None => return Came::Whole,
                 Some(Err(error)) => return Came::Broke(error),
                 Some(Ok(chunk)) => {
-                    self.len = self.len.saturating_add(chunk.len());
+                    // An empty one counts as well: a body may have no end of them.
+                    self.len = self.len.saturating_add(chunk.len().max(1));
                     self.chunks.push(chunk);
                 }
             }

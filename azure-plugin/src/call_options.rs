@@ -107,9 +107,13 @@ impl CallOptions {
         self.release_at_headers
     }
 
-    /// `idempotent`: what holds where these options say nothing.
+    /// Whether it may be executed twice, by these options or, where they say nothing, by `otherwise`.
+    pub(crate) fn is_idempotent(&self, otherwise: bool) -> bool {
+        self.idempotent.unwrap_or(otherwise)
+    }
+
     pub(crate) fn apply(&self, call: Call, idempotent: bool) -> Call {
-        let call = call.idempotent(self.idempotent.unwrap_or(idempotent));
+        let call = call.idempotent(idempotent);
         let call = match self.policy {
             Some(policy) => call.policy(policy),
             None => call,

@@ -56,7 +56,8 @@ impl Policy for GovernorPolicy {
         let target = self.targets.of(request.url(), request.method(), request.headers(), named.as_deref());
         let Target { scope, idempotent, identity } = target;
         let scope = options.own_scope().unwrap_or(scope);
-        let call = options.apply(governor.call(&scope), idempotent || self.resend_any);
+        let idempotent = options.is_idempotent(idempotent || self.resend_any);
+        let call = options.apply(governor.call(&scope), idempotent);
         let call = match live {
             // An account of identity is nobody else's, so its slots cannot be held by those who wait for them here; unless
             // one identity service is asked on the way to another.
@@ -68,7 +69,8 @@ impl Policy for GovernorPolicy {
         }
         let token = Token::default();
         let release_at_headers = options.releases_at_headers().unwrap_or(self.release_at_headers);
-        let calling = Calling { policy: self, governor, call, identity, release_at_headers, token, last: None };
+        let calling =
+            Calling { policy: self, governor, call, idempotent, identity, release_at_headers, token, last: None };
         let result = calling.run(ctx, request, next).await;
         if let Some(outer) = outer
             && result.as_ref().map_or(true, |response| is_failure(response.status()))
@@ -103,6 +105,7 @@ struct Calling<'a> {
     policy: &'a GovernorPolicy,
     governor: Governor,
     call: Call,
+    idempotent: bool,
     identity: bool,
     release_at_headers: bool,
     token: Token,
@@ -233,7 +236,11 @@ impl Calling<'_> {
             return Some(Err(error));
         }
         attempt.unsent();
-        if was_retried {
+        // Where a policy did not pass the context on, the wire was not seen, and this may be the wire's as well as that of a
+        // credential that does not say so.
+        let is_of_a_request = matches!(error.kind(), ErrorKind::Io | ErrorKind::HttpResponse { .. });
+        let may_be_done = is_of_a_request && !journey.reached_the_wire() && !self.idempotent;
+        if was_retried || may_be_done {
             return Some(Err(error));
         }
         let began = journey.began();

@@ -141,7 +141,7 @@ async fn serve_all(law: &str, events: Vec<Event>) {
             }
             Event::Reset => governor.reset(),
             Event::MaxRps(max_rps) => {
-                governor.reconfigure(cloud_governor::Config::from_yaml(&settings(max_rps), "test").unwrap());
+                governor.reconfigure(cloud_governor::Config::from_yaml(settings(max_rps), "test").unwrap());
             }
             Event::Drop(every) => handles.iter().step_by(every + 10).for_each(tokio::task::AbortHandle::abort),
         }

@@ -3,11 +3,12 @@
 use azure_core::http::AsyncRawResponse;
 use azure_core::http::headers::Headers;
 use cloud_governor::RetryPolicy;
-use cloud_governor_azure::CallOptions;
+use cloud_governor_azure::{CallOptions, governed};
 
 use crate::common::{Client, Reply, Server, by, code, governor, request, seconds, service, status, totals};
 use azure_core::http::{ClientOptions, Context, Method, Transport};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[tokio::test(start_paused = true)]
 async fn the_code_in_the_body_decides_where_no_header_has_one() {
@@ -132,4 +133,33 @@ async fn a_transport_that_turns_answers_into_errors_is_understood() {
     let none = Context::new().with_value(CallOptions::new().policy(RetryPolicy::none()));
     let error = client.send(none, request(Method::Get)).await.expect_err("throttled");
     assert_eq!((status(&error), totals(&governor).throttled), (Some(429), 1));
+}
+
+/// Answers with a body of empty parts, of which there is no end.
+#[derive(Debug, Default)]
+struct Empty(Arc<AtomicUsize>);
+
+#[async_trait::async_trait]
+impl azure_core::http::HttpClient for Empty {
+    async fn execute_request(&self, _: &azure_core::http::Request) -> azure_core::Result<AsyncRawResponse> {
+        let taken = Arc::clone(&self.0);
+        let parts = futures_util::stream::repeat_with(move || {
+            taken.fetch_add(1, Ordering::Relaxed);
+            Ok(bytes::Bytes::new())
+        });
+        // The SDK reads it whole afterwards.
+        Ok(AsyncRawResponse::new(500.into(), Headers::new(), Box::pin(futures_util::StreamExt::take(parts, 1_000_000))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn empty_parts_of_an_errors_body_are_not_read_without_end() {
+    let server = Empty::default();
+    let taken = Arc::clone(&server.0);
+    let governor = governor(|azure| azure.max_retries(1));
+    let transport = azure_core::http::Transport::new(Arc::new(server));
+    let options = azure_core::http::ClientOptions { transport: Some(transport), ..Default::default() };
+    Client::new(governed(options, by(&governor))).download().await.map(drop).expect_err("fails");
+    let (first, last) = (64 * 1024, 1_000_000);
+    assert!(taken.load(Ordering::Relaxed) <= first + last, "{taken:?}");
 }

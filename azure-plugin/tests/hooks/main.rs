@@ -14,5 +14,6 @@ mod passes;
 mod quotas;
 mod retries;
 mod secrets;
+mod storms;
 mod timeouts;
 mod tokens;

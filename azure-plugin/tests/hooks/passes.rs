@@ -9,7 +9,7 @@ use azure_core::http::{ClientOptions, Context, Method, Request};
 use cloud_governor::BreakerState;
 use cloud_governor_azure::{CallOptions, governed};
 
-use crate::common::{Client, Reply, Server, by, get, governor, seconds, service, totals};
+use crate::common::{Client, Reply, Server, by, get, governor, request, seconds, service, totals};
 
 /// Sends on through a copy of what follows.
 #[derive(Debug)]
@@ -152,5 +152,28 @@ impl Policy for SkipsFirst {
         let inner = ctx.to_borrowed().with_value(CallOptions::new().skip());
         self.0.send(inner.into_owned(), Request::new(url, Method::Get)).await?;
         next[0].send(ctx, request, &next[1..]).await
+    }
+}
+
+/// Sends on with a context of its own.
+#[derive(Debug)]
+struct Forgets;
+
+#[async_trait]
+impl Policy for Forgets {
+    async fn send(&self, _: &Context, request: &mut Request, next: &[Arc<dyn Policy>]) -> PolicyResult {
+        next[0].send(&Context::new(), request, &next[1..]).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_been_done_is_not_done_again_where_the_wire_cannot_be_seen() {
+    for (method, sends) in [(Method::Post, 1), (Method::Get, 3)] {
+        let server = Server::always(Reply::Reset);
+        let governor = governor(|azure| azure.max_retries(2));
+        let mut options = governed(server.options(), by(&governor));
+        options.per_call_policies.push(Arc::new(Forgets));
+        Client::new(options).send(Context::new(), request(method)).await.expect_err("always broken");
+        assert_eq!((server.count(), service(&governor).slots_in_use), (sends, 0));
     }
 }
