@@ -53,8 +53,8 @@ impl CallOptions {
         self
     }
 
-    /// Whether the operation may be executed twice. Unset, the request's method says so: a POST or a PATCH may not, unless the
-    /// service is known to mean it otherwise.
+    /// Whether the operation may be executed twice. Unset, the request's method says so: a POST or a PATCH may not, with the
+    /// exceptions that [the crate's documentation](crate#what-is-sent-again) lists.
     #[must_use]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = Some(idempotent);

@@ -5,7 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use azure_core::error::ErrorKind;
-use cloud_governor::Refusal;
+use cloud_governor::{Facts, Refusal};
+
+use crate::token::facts_of;
 
 /// The governor's refusal in an error's source chain, if that is why the call failed.
 ///
@@ -21,6 +23,13 @@ use cloud_governor::Refusal;
 /// ```
 pub fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Refusal> {
     Refusal::find(error)
+}
+
+/// What an SDK error tells of the request that failed: status, code, message, Retry-After, or what went wrong on the way. For
+/// calls that are wrapped by hand; the crate's documentation has an example. An error of no request has no facts, and
+/// what has none is fatal.
+pub fn facts(error: &azure_core::Error) -> Facts<'static> {
+    facts_of(error).unwrap_or_default()
 }
 
 pub(crate) fn refused(refusal: Refusal) -> azure_core::Error {

@@ -76,6 +76,14 @@
 //! * A 401 that asks for a token is answered by the SDK within the attempt, by a second send. One that is the SDK's last
 //!   word is the caller's.
 //!
+//! # What is sent again
+//!
+//! What the service did not execute (a throttle, a lock, no connection) is sent again whatever it is. Where that is unknown (a
+//! 500, a bare 503, a connection that broke) it is sent again if a second execution does no harm: GET, HEAD, PUT and DELETE,
+//! but not POST and PATCH. Not either: an append block without a position or tag as its condition, a snapshot, an increment
+//! of a page blob's sequence number. All the same: a query of Resource Graph or of a blob, a user delegation key, a token.
+//! [`CallOptions::idempotent`] says otherwise for one call, [`AzureOptions::resend_any`] for all, as the SDK does.
+//!
 //! # What is different for some calls
 //!
 //! * A governed call inside another, such as a credential's that reads from a vault, takes no slot unless it is for a token,
@@ -103,17 +111,14 @@
 //! in `with_retry_options` of an Event Hubs client) and wrap their calls:
 //!
 //! ```
-//! use cloud_governor::{Classification, Error, Resilience, Scope};
+//! use cloud_governor::{Error, Resilience, Scope, get_governor};
+//! use cloud_governor_azure::facts;
 //!
-//! # #[derive(Debug)] struct CosmosError { status: u16 }
-//! # async fn read_item() -> Result<u32, CosmosError> { Ok(7) }
-//! # async fn demo() -> Result<u32, Error<CosmosError>> {
+//! # async fn read_item() -> azure_core::Result<u32> { Ok(7) }
+//! # async fn demo() -> Result<u32, Error<azure_core::Error>> {
 //! let scope = Scope::new("azure", "my-account", "", "cosmos").with_operation("ReadItem");
-//! let resilience = Resilience::new().classify_with(|error: &CosmosError| match error.status {
-//!     429 => Classification::throttled(),
-//!     408 | 449 | 503 => Classification::transient(),
-//!     _ => Classification::fatal(),
-//! });
+//! let resilience =
+//!     Resilience::new().classify_with(|error: &azure_core::Error| get_governor().classify(&scope, facts(error)));
 //! let item = resilience.call(&scope, || async { read_item().await }).await?;
 //! # Ok(item)
 //! # }
@@ -138,6 +143,6 @@ mod token;
 mod wire;
 
 pub use call_options::CallOptions;
-pub use error::refusal;
+pub use error::{facts, refusal};
 pub use hosts::{HostRule, HostRuleError};
 pub use install::{AzureOptions, build_azure_client, governed};

@@ -60,7 +60,7 @@ impl Token {
     }
 }
 
-/// The facts of a request that failed inside a credential; `None` if none did.
+/// The facts of the request that failed behind an error; `None` if none did.
 pub(crate) fn facts_of(error: &Error) -> Option<Facts<'static>> {
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     let mut transport = None;

@@ -67,3 +67,11 @@ fn a_refusal_of_the_governor_has_no_facts() {
     let error = Error::with_error(ErrorKind::Io, crate::error::refused(refusal), "while asking for a token");
     assert!(facts_of(&error).is_none());
 }
+
+#[test]
+fn an_error_that_a_caller_wraps_by_hand_tells_what_it_means_and_one_of_no_request_is_fatal() {
+    let meaning = |error: &Error| Rules::new().classify(&crate::facts(error).provider("azure"));
+    assert_eq!(meaning(&answered(429, Headers::new(), "", None)).class, Class::Throttled);
+    assert_eq!(meaning(&answered(404, Headers::new(), "", None)).class, Class::Fatal);
+    assert_eq!(meaning(&Error::with_message(ErrorKind::Other, "an invalid argument")).class, Class::Fatal);
+}
