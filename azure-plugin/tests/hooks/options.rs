@@ -5,7 +5,7 @@ use std::sync::Arc;
 use azure_core::error::ErrorKind;
 use azure_core::http::{ClientOptions, Context, Request, RetryOptions};
 use azure_security_keyvault_secrets::{SecretClient, SecretClientOptions};
-use cloud_governor::{Governor, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor};
+use cloud_governor::{Governor, Outcome, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor};
 use cloud_governor_azure::{AzureOptions, CallOptions, build_azure_client, governed};
 
 use crate::common::{Client, Reply, Server, by, credential, governor, request, seconds, totals};
@@ -136,4 +136,27 @@ async fn a_policy_with_a_deadline_bounds_the_wait_before_the_first_attempt() {
     let refusal = cloud_governor_azure::refusal(&error).expect("a refusal");
     assert_eq!(refusal.code(), "deadline_exceeded");
     assert_eq!(server.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_by_hand_and_through_a_client_land_in_the_same_leaf() {
+    let networks = "https://management.azure.com/subscriptions/ABC/providers/Microsoft.Network/virtualNetworks/v";
+    let cases = [
+        (Method::Get, networks, "azure/abc/*/network:read"),
+        (Method::Put, networks, "azure/abc/*/network:write"),
+        (Method::Delete, networks, "azure/abc/*/network:delete"),
+        (Method::Get, "https://acct.blob.core.windows.net/c/b", "azure/acct/*/storage.blob"),
+        (Method::Get, "https://safe.vault.azure.net/secrets/s", "azure/safe/*/keyvault"),
+    ];
+    for (method, url, by_hand) in cases {
+        let server = Server::always(Reply::ok());
+        let governor = governor(|azure| azure);
+        let client = Client::governed(&server, &governor);
+        client.send(Context::new(), Request::new(url.parse().expect("a URL"), method)).await.expect("an answer");
+        let scope: Scope = by_hand.parse().expect("a scope");
+        governor.call(&scope).admit().await.expect("admitted").finish(Outcome::Success);
+        let scopes = governor.summary().scopes;
+        let leaves: Vec<_> = scopes.iter().map(|(scope, totals)| (scope.to_string(), totals.operations)).collect();
+        assert_eq!(leaves, [(by_hand.to_owned(), 2)]);
+    }
 }
