@@ -22,7 +22,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
 use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::retry::ErrorKind;
-use cloud_governor::{Attempt, Call};
+use cloud_governor::{Attempt, Call, within};
 
 use crate::body::{Deadline, Watch, watched};
 use crate::hooks::{Hooks, Replaced};
@@ -35,7 +35,6 @@ use crate::replay::{KEPT_BODY, KeptError};
 use crate::report::{Came, Report};
 use crate::sniff::Seen;
 use crate::task_scope::CallOptions;
-use crate::timeouts::within;
 
 /// How long a request whose body is a stream waits here at a time. Clients protect themselves against stalled streams
 /// with a grace of 5 s by default (aws-smithy-runtime, `defaults.rs`).

@@ -11,11 +11,9 @@ use azure_core::Error;
 use azure_core::http::headers::{HeaderName, HeaderValue, Headers};
 use azure_core::http::{AsyncRawResponse, AsyncResponseBody, StatusCode};
 use bytes::{Bytes, BytesMut};
-use cloud_governor::{Clock, Facts, Transport};
+use cloud_governor::{Clock, Facts, Transport, within};
 use futures_util::{Stream, StreamExt, stream};
 use serde_json::Value;
-
-use crate::journey::within;
 
 /// How much of a failed answer's body is read ahead.
 const READ_AHEAD: usize = 64 * 1024;

@@ -4,17 +4,15 @@
 //! A context travels further than its own pipeline, into the one that a credential fetches its token through, so a
 //! journey knows which pipeline it belongs to.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use azure_core::Error;
 use azure_core::http::policies::{Policy, PolicyResult};
 use azure_core::http::{AsyncRawResponse, Context};
-use cloud_governor::{Clock, Timestamp};
+use cloud_governor::{Clock, Timestamp, within};
 
 use crate::error::late;
 
@@ -237,18 +235,6 @@ impl Send<'_> {
 /// place in it has behind it, in a copy of the list as well; and while it is in use no other can be where it is.
 fn end_of(next: &[Arc<dyn Policy>]) -> usize {
     next.last().map_or(0, |transport| Arc::as_ptr(transport).addr())
-}
-
-/// `future`'s output, or `None` if the time passes first.
-pub(crate) async fn within<F: Future>(clock: &dyn Clock, limit: Option<Duration>, future: F) -> Option<F::Output> {
-    let Some(limit) = limit else { return Some(future.await) };
-    let mut future = pin!(future);
-    let mut sleep = clock.sleep_until(clock.now() + limit);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }
 
 #[cfg(test)]

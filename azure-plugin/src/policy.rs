@@ -203,13 +203,8 @@ impl Calling<'_> {
         // What is neither an answer nor the way's failure says nothing of the service.
         let Some(facts) = facts else { return Some(Err(error)) };
         let meaning = self.governor.classify(attempt.scope(), facts);
-        match attempt.finish(Outcome::Failure(meaning)) {
-            Verdict::Retry { .. } => {
-                self.last = Some(Err(error));
-                None
-            }
-            _ => Some(Err(error)),
-        }
+        let verdict = attempt.finish(Outcome::Failure(meaning));
+        self.kept_if(matches!(verdict, Verdict::Retry { .. }), Err(error))
     }
 
     fn late(&mut self, attempt: &Attempt, error: Error) -> Option<PolicyResult> {
@@ -218,13 +213,7 @@ impl Calling<'_> {
         let verdict = attempt.finish(Outcome::Failure(meaning));
         // An answer that did come tells the caller more.
         let last = self.last.take().unwrap_or(Err(error));
-        match verdict {
-            Verdict::Retry { .. } => {
-                self.last = Some(last);
-                None
-            }
-            _ => Some(last),
-        }
+        self.kept_if(matches!(verdict, Verdict::Retry { .. }), last)
     }
 
     async fn above(&mut self, attempt: Attempt, error: Error, journey: &Journey) -> Option<PolicyResult> {
@@ -245,13 +234,16 @@ impl Calling<'_> {
         }
         let began = journey.began();
         let may_go_on = self.token.failed(&self.governor, &self.policy.identity, &self.call, began, &error).await;
-        match may_go_on {
-            true => {
-                self.last = Some(Err(error));
-                None
-            }
-            false => Some(Err(error)),
+        self.kept_if(may_go_on, Err(error))
+    }
+
+    /// The caller's result, unless there is to be another attempt: then it is kept for if none is admitted.
+    fn kept_if(&mut self, goes_on: bool, result: PolicyResult) -> Option<PolicyResult> {
+        if goes_on {
+            self.last = Some(result);
+            return None;
         }
+        Some(result)
     }
 }
 

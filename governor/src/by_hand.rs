@@ -4,17 +4,14 @@
 //! [`Resilience`] holds what such calls may be given besides: a policy, a governor (and with it a clock), a
 //! classification of their own.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::call::{Attempt, Call, Outcome, Verdict};
 use crate::classify::{Classification, Classify};
-use crate::clock::Clock;
+use crate::drive::within;
 use crate::error::{Error, Refusal, RefusalKind};
 use crate::governor::{Governor, get_governor};
 use crate::policy::RetryPolicy;
@@ -322,18 +319,6 @@ fn no_thread(scope: &Scope) -> Refusal {
 pub(crate) fn timed_out(attempt: &Attempt) -> Refusal {
     let reason = format!("attempt {} was not answered within its timeout", attempt.number());
     Refusal::new(RefusalKind::AttemptTimedOut, attempt.scope().clone(), reason, None)
-}
-
-/// `future`'s output, or `None` if the timeout passes first.
-pub(crate) async fn within<F: Future>(clock: &dyn Clock, timeout: Option<Duration>, future: F) -> Option<F::Output> {
-    let Some(timeout) = timeout else { return Some(future.await) };
-    let mut future = pin!(future);
-    let mut sleep = clock.sleep_until(clock.now() + timeout);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }
 
 /// Runs `work` on a thread that may block; the runtime's, where there is one. A panic in it goes on here. `None` if there

@@ -1,17 +1,18 @@
 //! The only code that waits.
 //!
-//! [`Admission`] says what to do next; these two drivers do it, for a task ([`Admit`]) and for a thread
-//! ([`block_on_admission`]). Both stand in the same lines: to a control part, a waiter is a `Waker`.
+//! [`Admission`] says what to do next; two drivers do it, for a task ([`Admit`]) and for a thread
+//! ([`block_on_admission`]). [`within`] bounds what front ends wait for. Both stand in the same lines: to a control part, a waiter is a `Waker`.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 use crate::call::{Admission, Attempt, Step};
-use crate::clock::{Sleep, Timestamp};
+use crate::clock::{Clock, Sleep, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 
 /// The future of [`Call::admit`](crate::Call::admit).
@@ -66,6 +67,19 @@ impl fmt::Debug for Admit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admit").field("scope", self.admission.scope()).finish_non_exhaustive()
     }
+}
+
+/// `future`'s output, or `None` if it takes longer than `limit` by this clock; without a limit it is waited for. For front
+/// ends: an attempt within its timeout.
+pub async fn within<F: Future>(clock: &dyn Clock, limit: Option<Duration>, future: F) -> Option<F::Output> {
+    let Some(limit) = limit else { return Some(future.await) };
+    let mut future = pin!(future);
+    let mut sleep = clock.sleep_until(clock.now() + limit);
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+    })
+    .await
 }
 
 /// Waits on this thread.

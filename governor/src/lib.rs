@@ -103,7 +103,7 @@ pub use config::{
     BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, InvalidLimits, Jitter, LawName,
     Limits, ProviderBuilder, ProviderSettings, RetrySettings, ServiceBuilder, ThrottleSettings,
 };
-pub use drive::Admit;
+pub use drive::{Admit, within};
 pub use error::{Error, Refusal, RefusalKind};
 pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
 pub use handle::Handle;

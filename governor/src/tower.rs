@@ -11,9 +11,10 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::by_hand::{BySource, ClassifyError, Resilience, ScopeOf, timed_out, within};
+use crate::by_hand::{BySource, ClassifyError, Resilience, ScopeOf, timed_out};
 use crate::call::{Outcome, Verdict};
 use crate::classify::Classification;
+use crate::drive::within;
 use crate::error::Error;
 use crate::governor::Governor;
 use crate::scope::Scope;

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use aws_smithy_types::timeout::TimeoutConfig;
-use cloud_governor::{Clock, FakeClock, Governor};
+use cloud_governor::{Clock, FakeClock, Governor, within};
 
-use super::{moved, within};
+use super::moved;
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

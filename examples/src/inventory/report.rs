@@ -115,11 +115,10 @@ impl ServerTruth {
     }
 
     fn and(mut self, other: Self) -> Self {
-        self.totals = sum(&self.totals, &other.totals);
+        self.totals.add(&other.totals);
         self.peak_concurrent = self.peak_concurrent.max(other.peak_concurrent);
         for (action, counts) in other.by_action {
-            let here = self.by_action.entry(action).or_default();
-            *here = sum(here, &counts);
+            self.by_action.entry(action).or_default().add(&counts);
         }
         self
     }
@@ -203,20 +202,6 @@ fn totals(simulated: &[Simulated]) -> Totals {
         sum.found += totals.found;
         sum
     })
-}
-
-fn sum(one: &Counts, other: &Counts) -> Counts {
-    let earliest = |one: Option<f64>, other| [one, other].into_iter().flatten().reduce(f64::min);
-    let latest = |one: Option<f64>, other| [one, other].into_iter().flatten().reduce(f64::max);
-    Counts {
-        requests: one.requests + other.requests,
-        answered: one.answered + other.answered,
-        throttled: one.throttled + other.throttled,
-        faulted: one.faulted + other.faulted,
-        refused: one.refused + other.refused,
-        first_s: earliest(one.first_s, other.first_s),
-        last_s: latest(one.last_s, other.last_s),
-    }
 }
 
 /// How many accounts are listed.

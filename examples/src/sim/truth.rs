@@ -54,7 +54,7 @@ impl Counts {
         self.span(Some(arrived.as_secs_f64()), Some(arrived.as_secs_f64()));
     }
 
-    fn add(&mut self, other: &Counts) {
+    pub(crate) fn add(&mut self, other: &Counts) {
         self.requests += other.requests;
         self.answered += other.answered;
         self.throttled += other.throttled;

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use azure_core::http::headers::Headers;
 use azure_core::http::{RawResponse, StatusCode};
 use cloud_governor::Rules;
 
