@@ -1,0 +1,1 @@
+//! Governs the official Google Cloud clients for Rust.
