@@ -15,6 +15,8 @@ mod polling;
 mod recorder;
 mod store;
 mod target;
+#[cfg(test)]
+mod testing;
 
 #[cfg(feature = "storage")]
 pub use attach::attach_storage;
