@@ -1,0 +1,7 @@
+//! Official clients, governed, against a server on this machine.
+
+mod common;
+mod operations;
+mod plain;
+#[cfg(feature = "storage")]
+mod uploads;
