@@ -63,7 +63,8 @@ impl Attempt {
         }
     }
 
-    /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure.
+    /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure, and for an outcome that may
+    /// never come to be known. Whenever it comes, [`finish`](Self::finish) takes it as of any attempt.
     pub fn release_slot(&self) {
         let slot = self.core.with_current(self.number, |current| current.slot.take());
         drop(slot);
