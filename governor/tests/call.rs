@@ -571,6 +571,20 @@ async fn what_is_learned_of_an_operation_with_its_outcome_decides_whether_it_is_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_may_ask_for_a_long_backoff_which_pauses_nobody_else_and_stays_within_the_policy() {
+    let governor = governor("ratelimit: { github: { max_rps: 20, max_backoff: 20 } }");
+    let ambiguous = || Outcome::Failure(Classification::throttled().with_least_backoff(secs(5.0)));
+    let mut call = governor.call(&scope());
+    let Verdict::Retry { delay, .. } = admit(&mut call).await.finish(ambiguous()) else { panic!("retried") };
+    assert!((secs(5.0)..=secs(5.5)).contains(&delay), "{delay:?}");
+    assert_eq!(governor.inspect(&scope()).and_then(|leaf| leaf.paused_for), None);
+    let policy = RetryPolicy::builder().max_backoff(secs(1.0)).build().unwrap();
+    let mut call = governor.call(&scope()).policy(policy);
+    let Verdict::Retry { delay, .. } = admit(&mut call).await.finish(ambiguous()) else { panic!("retried") };
+    assert!(delay <= secs(1.5), "{delay:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_policy_may_retry_throttles_alone() {
     let governor = governor("");
     let policy = RetryPolicy::builder().retry_transient(false).build().unwrap();
