@@ -2,7 +2,8 @@
 //!
 //! The clients parse most answers. What they lose is read here again:
 //!
-//! * an answer that they could not parse is kept as it came, and looked into for the same fields, leniently;
+//! * an answer that they could not parse is kept as it came, and looked into for the same fields, leniently; of one in an
+//!   array, as calls that stream their answer have it, they keep the status alone;
 //! * of the older answers (`errors[].reason`) they keep the reason only if there is no other detail: without one, the
 //!   message "Quota exceeded for quota metric '..' and limit '..'" names the limit;
 //! * Compute's 403 has no status that they know, so it comes as `UNKNOWN`, which says nothing;
@@ -43,7 +44,7 @@ impl Told {
     /// Reads an error, and those that it wraps.
     pub(crate) fn of(error: &Error) -> Told {
         let facts = Facts::new().provider("gcp");
-        if chain(error).any(|source| source.is::<Refusal>()) {
+        if Refusal::find(error).is_some() {
             return Told::nothing_but(facts);
         }
         let error = telling(error);

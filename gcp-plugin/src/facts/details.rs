@@ -6,10 +6,12 @@ use cloud_governor::Facts;
 use google_cloud_gax::error::rpc::StatusDetails;
 
 use super::Told;
-use super::limit::{LimitText, is_daily, limit_of};
+use super::limit::{LimitText, counts_calls, is_daily, limit_of, period};
 
 /// What `google.rpc.ErrorInfo` calls a rate limit, which is set here where only a message tells of one.
 const RATE: &str = "RATE_LIMIT_EXCEEDED";
+/// The code of what no wait helps, where the reason says otherwise or is missing. Google's own answers have no code.
+const QUOTA: &str = "QUOTA_EXCEEDED";
 
 /// The longest reason that `google.rpc.ErrorInfo` allows.
 const LONGEST_REASON: usize = 63;
@@ -23,6 +25,8 @@ pub(super) struct Details {
     consumer: Option<String>,
     limit: Option<(u64, Duration)>,
     wait: Option<Duration>,
+    /// Nothing was ever allowed, or what is allowed is in use: no rate.
+    is_quota: bool,
 }
 
 impl Details {
@@ -59,6 +63,8 @@ impl Details {
         }
         let text = LimitText { name, unit, metric: metadata("quota_metric"), value: metadata("quota_limit_value") };
         self.limit = self.limit.or_else(|| limit_of(&text));
+        // A limit of nothing is how an API says that the project was not let in.
+        self.is_quota |= text.value == Some("0");
     }
 
     /// Takes one violation of a `google.rpc.QuotaFailure`.
@@ -75,7 +81,9 @@ impl Details {
     fn quota(&mut self, text: &str) {
         if is_name(text) {
             self.quotas.push(text.to_owned());
-        } else if is_daily(text) {
+        }
+        // Texts are not kept, and `CLIENT_PROJECT-1d` is not what rules know a day by.
+        if is_daily(text) && !text.to_ascii_lowercase().contains("perday") {
             self.quotas.push("per day".to_owned());
         }
     }
@@ -88,17 +96,32 @@ impl Details {
         }
     }
 
-    /// The rest is in the message: "Quota exceeded for quota metric 'Read requests' and limit 'Read requests per minute'
-    /// of service '..' for consumer 'project_number:123456'."
+    /// What only the message tells, where the details were lost.
     fn look_into(&mut self, message: &str) {
-        let Some((_, after)) = message.split_once("Quota exceeded for quota metric '") else { return };
-        let quoted = |start: &str| after.split_once(start)?.1.split_once('\'').map(|(text, _)| text);
-        if self.quotas.is_empty()
-            && let Some(name) = quoted("and limit '")
+        if let Some((_, after)) = message.split_once("Quota exceeded for quota ") {
+            self.look_into_limit(after);
+        }
+        let nothing_known = self.reason.is_none() && self.quotas.is_empty();
+        if let Some((_, after)) = message.split_once("Quota limit '")
+            && let Some((name, _)) = after.split_once("' has been exceeded")
+            && nothing_known
+        {
+            self.is_quota |= period(name).is_none() && !counts_calls(name);
+        } else if nothing_known && message.contains("xceeded rate limits") {
+            self.reason = Some(RATE.to_owned());
+        }
+    }
+
+    /// "metric 'Read requests' and limit 'Read requests per minute' of service '..' for consumer
+    /// 'project_number:123456'." Older ones have a group in place of the metric.
+    fn look_into_limit(&mut self, text: &str) {
+        let quoted = |start: &str| text.split_once(start)?.1.split_once('\'').map(|(text, _)| text);
+        if let Some(name) = quoted("and limit '")
+            && self.quotas.is_empty()
         {
             if is_daily(name) {
-                self.quota("per day");
-            } else if self.reason.is_none() && super::limit::period(name).is_some() {
+                self.quota(name);
+            } else if self.reason.is_none() && period(name).is_some() {
                 self.reason = Some(RATE.to_owned());
             }
         }
@@ -116,6 +139,9 @@ impl Details {
         }
         if let Some(wait) = self.wait {
             facts = facts.retry_info(wait);
+        }
+        if self.is_quota {
+            facts = facts.code(QUOTA);
         }
         Told { facts, consumer: self.consumer, limit: self.limit }
     }

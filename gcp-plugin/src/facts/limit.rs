@@ -32,7 +32,6 @@ const OTHERS: [&str; 5] = ["organization", "perorg", "region", "zone", "user"];
 const CALLS: [&str; 3] = ["request", "quer", "call"];
 
 /// How an ErrorInfo describes the limit.
-#[derive(Default)]
 pub(super) struct LimitText<'a> {
     /// `quota_limit`.
     pub(super) name: Option<&'a str>,
@@ -52,9 +51,8 @@ pub(super) fn limit_of(text: &LimitText<'_>) -> Option<(u64, Duration)> {
     let mut periods = named.into_iter().flatten().filter_map(period);
     let first = periods.next()?;
     let whole: String = named.into_iter().chain([text.metric]).flatten().map(plain).collect();
-    let certain = periods.all(|other| other == first)
-        && CALLS.iter().any(|word| whole.contains(word))
-        && !OTHERS.iter().any(|word| whole.contains(word));
+    let certain =
+        periods.all(|other| other == first) && counts_calls(&whole) && !OTHERS.iter().any(|word| whole.contains(word));
     certain.then_some((calls, first))
 }
 
@@ -68,6 +66,12 @@ pub(super) fn period(text: &str) -> Option<Duration> {
     let mut found = words.chain(units).chain(ends).map(|(_, seconds)| *seconds);
     let first = found.next()?;
     found.all(|other| other == first).then(|| Duration::from_secs(first))
+}
+
+/// Whether the name of a metric or a limit speaks of calls.
+pub(super) fn counts_calls(name: &str) -> bool {
+    let name = plain(name);
+    CALLS.iter().any(|word| name.contains(word))
 }
 
 /// Whether a text speaks of a quota per day.

@@ -16,31 +16,20 @@ const MOST_DETAILS: usize = 32;
 /// The body of an answer with this head.
 pub(super) fn read(body: &[u8], facts: Facts<'static>) -> Told {
     let root = Some(body).filter(|body| body.len() <= LONGEST).and_then(|body| serde_json::from_slice(body).ok());
-    match root.as_ref().and_then(error_in) {
+    match root.as_ref().and_then(|root: &Value| root.get("error")).filter(|error| error.is_object()) {
         Some(error) => read_error(error, facts),
         None => Details::default().told(facts, &start_of(body)),
     }
 }
 
-/// Calls that stream their answer have it in an array.
-fn error_in(root: &Value) -> Option<&Value> {
-    let root = root.get(0).unwrap_or(root);
-    root.get("error").filter(|error| error.is_object())
-}
-
 fn read_error(error: &Value, facts: Facts<'static>) -> Told {
-    let text = |value: &'_ Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let entries = |key: &str| error.get(key).and_then(Value::as_array).into_iter().flatten().take(MOST_DETAILS);
     let mut details = Details::default();
     entries("details").for_each(|detail| add(&mut details, detail));
     for item in entries("errors") {
         details.error_info(as_text(item, "reason"), |_| None);
     }
-    let facts = match text(error, "status") {
-        Some(status) => facts.grpc_status(&status),
-        None => facts,
-    };
-    details.told(facts, as_text(error, "message"))
+    details.told(facts.grpc_status(as_text(error, "status")), as_text(error, "message"))
 }
 
 fn add(details: &mut Details, detail: &Value) {
