@@ -1,9 +1,24 @@
 //! Governs the official Google Cloud clients for Rust.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the hooks are what uses it"))]
+#![warn(clippy::unwrap_used)]
+
+mod attach;
+mod call;
+mod client;
+mod credentials;
+mod error;
 mod facts;
-#[cfg_attr(not(test), expect(dead_code, reason = "the hooks are what uses it"))]
+mod handover;
+mod hooks;
+mod journey;
+mod polling;
 mod recorder;
 mod services;
-#[cfg_attr(not(test), expect(dead_code, reason = "the hooks are what uses it"))]
+mod store;
 mod target;
+
+#[cfg(feature = "storage")]
+pub use attach::attach_storage;
+pub use attach::{GcpOptions, attach};
+pub use call::{CallOptions, CallReport, call};
+pub use error::{facts, refusal};

@@ -38,6 +38,14 @@ impl RetryPolicy {
         RetryPolicy { max_retries: Some(0), ..RetryPolicy::default() }
     }
 
+    /// What a call with this policy goes by, where these are its provider's settings. For front ends whose SDK asks ahead
+    /// of an attempt how long it may take.
+    pub fn over(&self, provider: &RetrySettings) -> RetrySettings {
+        let ResolvedPolicy { max_retries, base_delay, max_backoff, jitter, deadline, attempt_timeout, .. } =
+            self.resolve(provider);
+        RetrySettings { max_retries, base_delay, max_backoff, jitter, deadline, attempt_timeout }
+    }
+
     /// The policy's own deadline, if it sets one; `Some(None)` is "no deadline".
     pub(crate) fn deadline(&self) -> Option<Option<Duration>> {
         self.deadline

@@ -1,0 +1,83 @@
+//! What the hooks of one attached client share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once, OnceLock};
+use std::time::Duration;
+
+use cloud_governor::{Governor, RetryPolicy, RetrySettings, Scope, get_governor};
+use google_cloud_gax::error::Error;
+
+use crate::call::Context;
+use crate::facts::Told;
+use crate::recorder::Seen;
+use crate::target::Targets;
+
+const PROVIDER: &str = "gcp";
+/// What tokens are charged to: no service of Google's is called so.
+const IDENTITY: &str = "identity";
+
+/// One attached client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) governor: Option<Governor>,
+    pub(crate) targets: Targets,
+    pub(crate) lease: Duration,
+    pub(crate) resend_any: bool,
+    /// Whether the client's recorder was switched on, and no call has come by with one yet.
+    pub(crate) awaits_recorder: AtomicBool,
+    /// The quota project that the credentials name.
+    pub(crate) quota_project: OnceLock<String>,
+}
+
+impl Client {
+    pub(crate) fn governor(&self) -> Governor {
+        self.governor.clone().unwrap_or_else(get_governor)
+    }
+
+    /// What a call goes by; `None` where the provider is disabled.
+    pub(crate) fn terms(&self, context: &Context) -> Option<RetrySettings> {
+        let settings = self.governor().settings(PROVIDER);
+        let policy = context.options().policy.unwrap_or_else(no_policy);
+        settings.enabled.then(|| policy.over(&settings.retry))
+    }
+
+    /// The scope of a request.
+    pub(crate) fn scope(&self, seen: Option<&Seen>) -> Scope {
+        self.targets.of(seen, self.quota_project.get().map(String::as_str))
+    }
+
+    /// The scope of the tokens that this client's credentials fetch.
+    pub(crate) fn identity(&self) -> Scope {
+        let account = format!("{IDENTITY}:{}", self.scope(None).account());
+        Scope::new(PROVIDER, account, "", IDENTITY).with_operation("token")
+    }
+
+    /// Whether a failed request is worth sending again, by what its error says.
+    pub(crate) fn classify(&self, error: &Error) -> cloud_governor::Classification {
+        self.governor().classify(&self.scope(None), Told::of(error).facts)
+    }
+
+    /// Whether both are of the same `attach`.
+    pub(crate) fn is(self: &Arc<Self>, other: &Arc<Client>) -> bool {
+        Arc::ptr_eq(self, other)
+    }
+
+    /// Takes note of whether a call has a recorder, and says so once if the one that was switched on is not to be found.
+    pub(crate) fn note_recorder(&self, has_one: bool) {
+        static WARNED: Once = Once::new();
+        if self.awaits_recorder.load(Ordering::Relaxed) && self.awaits_recorder.swap(false, Ordering::Relaxed) && !has_one
+        {
+            WARNED.call_once(|| {
+                tracing::warn!(
+                    target: "cloud_governor",
+                    "a Google Cloud client keeps no request recorder that this version knows: its calls are charged to \
+                     the client's scope, whatever their operation and resource"
+                );
+            });
+        }
+    }
+}
+
+fn no_policy() -> RetryPolicy {
+    RetryPolicy::default()
+}

@@ -1,0 +1,183 @@
+//! What the SDK's retry loop asks and tells: the policy, the backoff and the throttler.
+//!
+//! The loop goes on being the SDK's, but decides nothing. `on_error` learns of the outcome, settles the attempt and answers
+//! with the governor's verdict; the backoff is none, because the wait is in [`credentials`](crate::credentials), by the
+//! governor's clock; the throttler never throttles, and tells of the outcomes that no policy of ours sees.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud_governor::{Attempt, Outcome, Verdict};
+use google_cloud_gax::backoff_policy::BackoffPolicy;
+use google_cloud_gax::error::Error;
+use google_cloud_gax::retry_policy::RetryPolicy;
+use google_cloud_gax::retry_result::RetryResult;
+use google_cloud_gax::retry_state::RetryState;
+use google_cloud_gax::retry_throttler::RetryThrottler;
+use google_cloud_gax::throttle_result::ThrottleResult;
+use tokio::time::Instant;
+
+use crate::call::Context;
+use crate::client::Client;
+use crate::error::{Refused, twin};
+use crate::handover;
+use crate::journey::{Journey, Request};
+use crate::store::{Parked, Stage};
+
+/// The answer to each part of a resumable upload but the last.
+const RESUME_INCOMPLETE: u16 = 308;
+
+/// Policy, backoff and throttler of one client.
+#[derive(Debug, Clone)]
+pub(crate) struct Hooks {
+    client: Arc<Client>,
+}
+
+impl Hooks {
+    pub(crate) fn new(client: &Arc<Client>) -> Self {
+        Hooks { client: Arc::clone(client) }
+    }
+
+    /// The journey whose attempt has ended.
+    fn in_flight(&self, context: &Context, request: &Request) -> Option<(Journey, Attempt)> {
+        let in_flight = |parked: &Parked| matches!(parked.stage, Stage::InFlight(_));
+        match context.store().take(&self.client, request, in_flight)?.0 {
+            Parked { journey, stage: Stage::InFlight(attempt), .. } => Some((journey, attempt)),
+            _ => None,
+        }
+    }
+
+    /// The same, or one in its stead, if it is overdue and has been given up: then it is counted a second time.
+    fn in_flight_or_late(&self, context: &Context) -> (Journey, Attempt) {
+        let request = Request::current();
+        self.in_flight(context, &request).unwrap_or_else(|| {
+            let mut journey = Journey::begin(&self.client, context, request, true);
+            let attempt = journey.call.attempted(journey.clock().now());
+            (journey, attempt)
+        })
+    }
+
+    fn go_on(&self, context: &Context, mut journey: Journey, last: Error) {
+        journey.last = Some(last);
+        context.store().park(journey, Stage::Between, self.client.lease);
+    }
+}
+
+impl RetryPolicy for Hooks {
+    fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
+        handover::judged();
+        let context = Context::current();
+        if context.options().skip {
+            return RetryResult::Permanent(error);
+        }
+        if let Some(refused) = Refused::of(&error) {
+            return RetryResult::Exhausted(refused.for_caller());
+        }
+        // Neither got as far as an attempt. A token that is worth asking for again has been.
+        if error.is_authentication() || error.is_binding() {
+            return RetryResult::Permanent(error);
+        }
+        let (mut journey, attempt) = self.in_flight_or_late(&context);
+        if error.is_serialization() {
+            // What was to be sent is at fault.
+            return RetryResult::Permanent(error);
+        }
+        let idempotent = context.options().idempotent.unwrap_or(state.idempotent || self.client.resend_any);
+        journey.call = journey.call.idempotent(idempotent);
+        match journey.failed(&context, &attempt, &error) {
+            Verdict::Retry { .. } => {}
+            Verdict::Done => return RetryResult::Permanent(error),
+            _ => return RetryResult::Exhausted(error),
+        }
+        // Of an upload, each request is a call, and the loop's count is what bounds their retries together.
+        if self.client.terms(&context).is_none_or(|terms| state.attempt_count > terms.max_retries) {
+            journey.call.give_up();
+            context.note_given_up(cloud_governor::GiveUp::RetriesExhausted);
+            return RetryResult::Exhausted(error);
+        }
+        let stand_in = twin(&error);
+        self.go_on(&context, journey, error);
+        RetryResult::Continue(stand_in)
+    }
+
+    /// Only a throttler of the call site's own comes here.
+    fn on_throttle(&self, _state: &RetryState, error: Error) -> ThrottleResult {
+        let context = Context::current();
+        let between = |parked: &Parked| matches!(parked.stage, Stage::Between);
+        let Some((parked, is_one_of_several)) = context.store().take(&self.client, &Request::current(), between) else {
+            return ThrottleResult::Exhausted(error);
+        };
+        let mut journey = parked.journey;
+        journey.call.give_up();
+        context.note_given_up(cloud_governor::GiveUp::Stopped);
+        ThrottleResult::Exhausted(journey.last.filter(|_| !is_one_of_several).unwrap_or(error))
+    }
+
+    fn remaining_time(&self, state: &RetryState) -> Option<Duration> {
+        if state.attempt_count == 0 {
+            handover::begins(&self.client);
+        }
+        let context = Context::current();
+        if context.options().skip {
+            return None;
+        }
+        let terms = self.client.terms(&context)?;
+        let spent = Instant::now().into_std().saturating_duration_since(state.start);
+        let left = terms.deadline.map(|deadline| deadline.saturating_sub(spent));
+        match (left, terms.attempt_timeout) {
+            (Some(left), Some(timeout)) => Some(left.min(timeout)),
+            (left, timeout) => left.or(timeout),
+        }
+    }
+}
+
+impl BackoffPolicy for Hooks {
+    fn on_failure(&self, _state: &RetryState) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl RetryThrottler for Hooks {
+    fn throttle_retry_attempt(&self) -> bool {
+        false
+    }
+
+    /// Accounts for what `on_error` has not seen: the polls of a long-running operation, a part of an upload, a call with a
+    /// policy of its own.
+    fn on_retry_failure(&mut self, flow: &RetryResult) {
+        if handover::take_judged() {
+            return;
+        }
+        let (RetryResult::Permanent(error) | RetryResult::Exhausted(error) | RetryResult::Continue(error)) = flow;
+        let context = Context::current();
+        if context.options().skip || error.is_authentication() || error.is_binding() {
+            return;
+        }
+        let Some((mut journey, attempt)) = self.in_flight(&context, &Request::current()) else { return };
+        if error.is_serialization() {
+            return;
+        }
+        if error.http_status_code() == Some(RESUME_INCOMPLETE) {
+            context.note_verdict(attempt.finish(Outcome::Success));
+            return;
+        }
+        let verdict = journey.failed(&context, &attempt, error);
+        match (verdict, flow) {
+            (Verdict::Retry { .. }, RetryResult::Continue(error)) => self.go_on(&context, journey, twin(error)),
+            (Verdict::Retry { .. }, _) => {
+                journey.call.give_up();
+                context.note_given_up(cloud_governor::GiveUp::Stopped);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_success(&mut self) {
+        let context = Context::current();
+        if context.options().skip {
+            return;
+        }
+        let (_journey, attempt) = self.in_flight_or_late(&context);
+        context.note_verdict(attempt.finish(Outcome::Success));
+    }
+}

@@ -1,0 +1,164 @@
+//! One logical call on its way through the SDK's loop, and how it is recognised there.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud_governor::{Attempt, Call, Clock, Governor, Outcome, Refusal, Verdict};
+use google_cloud_gax::error::Error;
+use google_cloud_gax_internal::observability::RequestRecorder;
+use tokio::task;
+use tokio::time::Instant;
+
+use crate::call::Context;
+use crate::client::Client;
+use crate::facts::Told;
+use crate::recorder::Seen;
+
+/// How often the start of a recorder is read in the hope that nothing comes in between.
+const READINGS: usize = 4;
+/// Such a reading is as good as any.
+const PRECISE: Duration = Duration::from_micros(2);
+
+/// The client request that a hook is called for, as far as the task knows it.
+pub(crate) struct Request {
+    pub(crate) recorder: Option<RequestRecorder>,
+    task: Option<task::Id>,
+    /// When its recorder was made, between these two. Without a recorder, now.
+    pub(crate) earliest: Instant,
+    pub(crate) latest: Instant,
+}
+
+impl Request {
+    /// Of the task that is running.
+    pub(crate) fn current() -> Self {
+        let recorder = RequestRecorder::current();
+        let (earliest, latest) = recorder.as_ref().map_or_else(now, start);
+        Request { recorder, task: task::try_id(), earliest, latest }
+    }
+
+    /// Whether both are the same request.
+    ///
+    /// A recorder is made for each request and knows to the nanosecond when, and the hooks of a request find it
+    /// unchanged between two looks. Two that are equal in all they know are at the same point of the same request
+    /// to the same resource, made at the same time: whichever is taken, nothing is counted wrong.
+    pub(crate) fn is(&self, other: &Request) -> bool {
+        match (&self.recorder, &other.recorder) {
+            (Some(recorder), Some(other)) => recorder.client_snapshot() == other.client_snapshot(),
+            (None, None) => self.task == other.task,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Request {
+    // The recorder holds the URL.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+fn now() -> (Instant, Instant) {
+    let now = Instant::now();
+    (now, now)
+}
+
+/// A recorder tells how long ago it was made. Read between two looks at the clock, that is a span which its start is in.
+fn start(recorder: &RequestRecorder) -> (Instant, Instant) {
+    let snapshot = recorder.client_snapshot();
+    let reading = || {
+        let before = Instant::now();
+        let age = snapshot.client_duration();
+        let after = Instant::now();
+        (before.checked_sub(age).unwrap_or(before), after.checked_sub(age).unwrap_or(after))
+    };
+    let width = |(earliest, latest): &(Instant, Instant)| latest.saturating_duration_since(*earliest);
+    let mut best = reading();
+    for _ in 1..READINGS {
+        if width(&best) <= PRECISE {
+            break;
+        }
+        let next = reading();
+        if width(&next) < width(&best) {
+            best = next;
+        }
+    }
+    best
+}
+
+/// One logical call.
+#[derive(Debug)]
+pub(crate) struct Journey {
+    pub(crate) client: Arc<Client>,
+    pub(crate) governor: Governor,
+    pub(crate) request: Request,
+    pub(crate) call: Call,
+    /// The caller's, if no later outcome takes its place.
+    pub(crate) last: Option<Error>,
+    /// The loop has a policy of ours: its outcome is certain to be told.
+    pub(crate) is_looped: bool,
+    /// Storage's media requests are no rpc.
+    pub(crate) is_media: bool,
+    is_poll: bool,
+}
+
+impl Journey {
+    pub(crate) fn begin(client: &Arc<Client>, context: &Context, request: Request, is_looped: bool) -> Self {
+        let seen = request.recorder.as_ref().map(Seen::of);
+        let scope = context.options().scope.clone().unwrap_or_else(|| client.scope(seen.as_ref()));
+        let governor = client.governor();
+        let call = context.options().apply(governor.call(&scope));
+        Journey {
+            client: Arc::clone(client),
+            call,
+            governor,
+            request,
+            last: None,
+            is_looped,
+            is_media: seen.as_ref().is_some_and(|seen| seen.rpc.is_none()),
+            is_poll: seen.and_then(|seen| seen.rpc).is_some_and(is_poll),
+        }
+    }
+
+    /// Whether its outcome will be told. Of a stream it is not, and there a slot would be held for nothing.
+    pub(crate) fn has_outcome(&self) -> bool {
+        self.is_looped || self.is_media || self.is_poll
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        self.governor.clock()
+    }
+
+    /// Waits until the next attempt may be sent. While it is in line, what overdue attempts hold goes back.
+    pub(crate) async fn admit(&mut self) -> Result<Attempt, Refusal> {
+        let mut admission = pin!(self.call.admit());
+        poll_fn(|cx| {
+            Context::sweep();
+            admission.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// The attempt failed with what the server, or the way to it, had to say.
+    pub(crate) fn failed(&self, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
+        let Told { facts, consumer, limit } = Told::of(error);
+        if let Some(consumer) = consumer {
+            self.client.targets.learn(self.call.scope(), &consumer);
+        }
+        let _ = limit;
+        let meaning = self.governor.classify(self.call.scope(), facts);
+        let verdict = attempt.finish(Outcome::Failure(meaning));
+        context.note_verdict(verdict);
+        verdict
+    }
+}
+
+/// A poll of a long-running operation goes through the loop with a policy of the poller's, but its outcome is told.
+fn is_poll(rpc: &str) -> bool {
+    rpc.contains("perations/")
+}
+
+#[cfg(test)]
+mod tests;
