@@ -24,10 +24,11 @@ pub(super) fn answer(bucket: &StorageBucket, ask: &Ask) -> Answer {
     let name = ask.place.name.as_str();
     let Some(index) = bucket.find(name) else {
         let message = format!("No such object: {}/{name}", bucket.name);
-        return match query.media {
+        return if query.media {
             // Downloads have it without an envelope.
-            true => wire::bytes(StatusCode::NOT_FOUND, "text/html; charset=UTF-8", message.into()),
-            false => wire::error(Service::Storage, &Error::not_found(message)),
+            wire::bytes(StatusCode::NOT_FOUND, "text/html; charset=UTF-8", message.into())
+        } else {
+            wire::error(Service::Storage, &Error::not_found(message))
         };
     };
     match bucket.state(index) {
