@@ -1,0 +1,3 @@
+//! The clients against a server of their own on this machine.
+
+mod recorder;
