@@ -13,6 +13,7 @@ mod hooks;
 mod journey;
 mod polling;
 mod recorder;
+mod services;
 mod store;
 mod target;
 #[cfg(test)]

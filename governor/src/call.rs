@@ -216,6 +216,12 @@ impl Call {
         self
     }
 
+    /// [`idempotent`](Self::idempotent), for a front end that learns it on the way: with the outcome at the latest, before
+    /// [`Attempt::finish`].
+    pub fn set_idempotent(&mut self, idempotent: bool) {
+        self.core.state().terms.idempotent = Some(idempotent);
+    }
+
     /// Without a slot of its account's bulkhead: for a call made inside another that holds one.
     #[must_use]
     pub fn without_slot(self) -> Self {
@@ -284,7 +290,8 @@ impl Call {
 
     /// An attempt that something else has made already, at `sent_at` by the governor's clock, without asking to be
     /// admitted: for a front end that learns of it by its outcome. Nothing is waited for, nothing is refused, and no slot
-    /// is held. If an earlier attempt has not reported, it counts as cancelled.
+    /// is held. If an earlier attempt has not reported, it counts as cancelled. It is counted, and takes a token if one lies
+    /// ready, also where it was admitted once and dropped since.
     pub fn attempted(&mut self, sent_at: Timestamp) -> Attempt {
         self.core.attempted(sent_at)
     }

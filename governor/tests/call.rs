@@ -131,6 +131,33 @@ async fn an_attempt_made_without_asking_takes_the_place_of_one_that_did_not_repo
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_outcome_that_comes_after_its_attempt_was_dropped_is_judged_like_any() {
+    let governor = governor("ratelimit: { github: { account_concurrency: 1, max_retries: 2 } }");
+    let mut call = governor.call(&scope());
+    let sent_at = governor.clock().now();
+    drop(admit(&mut call).await);
+    tokio::time::sleep(secs(300.0)).await;
+    assert!(matches!(call.attempted(sent_at).finish(fails(Class::Throttled)), Verdict::Retry { .. }));
+    assert_eq!(governor.inspect(&scope()).map(|leaf| leaf.slots_in_use), Some(0), "it holds none any more");
+    assert_eq!(admit(&mut call).await.finish(Outcome::Success), Verdict::Done);
+    let totals = governor.summary().totals;
+    assert_eq!((totals.operations, totals.calls, totals.throttled, totals.gave_up), (1, 3, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_gave_its_slot_back_early_is_judged_by_its_late_outcome_and_counted_once() {
+    let governor = governor(ONE_SLOT);
+    let mut call = governor.call(&scope());
+    let late = admit(&mut call).await;
+    late.release_slot();
+    tokio::time::sleep(secs(300.0)).await;
+    admit(&mut governor.call(&scope())).await.finish(Outcome::Success);
+    assert!(matches!(late.finish(fails(Class::Throttled)), Verdict::Retry { .. }));
+    let totals = governor.summary().totals;
+    assert_eq!((totals.operations, totals.calls, totals.throttled, totals.retries), (2, 2, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_never_reports_failed_and_its_slot_goes_back_first() {
     let governor = governor(ONE_SLOT);
     let mut call = governor.call(&scope());
@@ -379,6 +406,24 @@ async fn a_dropped_probe_frees_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_late_outcome_of_a_dropped_probe_leaves_the_circuit_to_the_next_one() {
+    let governor = governor(QUICK_BREAKER);
+    open_circuit(&governor).await;
+    tokio::time::sleep(secs(30.0)).await;
+    let mut late = governor.call(&scope());
+    let sent_at = governor.clock().now();
+    let probe = admit(&mut late).await;
+    assert!(probe.is_probe());
+    drop(probe);
+    let next = admit(&mut governor.call(&scope())).await;
+    assert!(next.is_probe(), "its place is free again");
+    assert_eq!(late.attempted(sent_at).finish(Outcome::Success), Verdict::Done);
+    assert_ne!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+    next.finish(Outcome::Success);
+    assert_eq!(governor.inspect(&scope()).unwrap().breaker, BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_probe_that_a_later_guard_refuses_frees_its_place() {
     let governor = governor(QUICK_BREAKER);
     let held = admit(&mut governor.call(&scope().with_operation("Other"))).await;
@@ -510,6 +555,33 @@ async fn a_request_that_may_have_been_executed_is_not_sent_twice_unless_idempote
     assert!(matches!(admit(&mut call).await.finish(fails(Class::Throttled)), Verdict::Retry { .. }));
     let mut call = governor.call(&scope());
     assert!(matches!(admit(&mut call).await.finish(fails(Class::Transient)), Verdict::Retry { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_learned_of_an_operation_with_its_outcome_decides_whether_it_is_sent_again() {
+    let governor = governor("");
+    let mut call = governor.call(&scope());
+    let attempt = admit(&mut call).await;
+    call.set_idempotent(false);
+    assert_eq!(attempt.finish(fails(Class::Transient)), Verdict::GiveUp(GiveUp::NotIdempotent));
+    let mut call = governor.call(&scope()).idempotent(false);
+    let attempt = admit(&mut call).await;
+    call.set_idempotent(true);
+    assert!(matches!(attempt.finish(fails(Class::Transient)), Verdict::Retry { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_may_ask_for_a_long_backoff_which_pauses_nobody_else_and_stays_within_the_policy() {
+    let governor = governor("ratelimit: { github: { max_rps: 20, max_backoff: 20 } }");
+    let ambiguous = || Outcome::Failure(Classification::throttled().with_least_backoff(secs(5.0)));
+    let mut call = governor.call(&scope());
+    let Verdict::Retry { delay, .. } = admit(&mut call).await.finish(ambiguous()) else { panic!("retried") };
+    assert!((secs(5.0)..=secs(5.5)).contains(&delay), "{delay:?}");
+    assert_eq!(governor.inspect(&scope()).and_then(|leaf| leaf.paused_for), None);
+    let policy = RetryPolicy::builder().max_backoff(secs(1.0)).build().unwrap();
+    let mut call = governor.call(&scope()).policy(policy);
+    let Verdict::Retry { delay, .. } = admit(&mut call).await.finish(ambiguous()) else { panic!("retried") };
+    assert!(delay <= secs(1.5), "{delay:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,7 +55,7 @@ pub trait Cloud: Send + Sync + 'static {
     /// The answer to a call that a bucket refused, and what the buckets said.
     fn throttled(&self, call: &Call<Self::Detail>, verdict: &Verdict) -> Answer;
 
-    /// The answer of a service that fails: `status` is 500 or 503.
+    /// The answer of a service that fails: `status` is 500, 503 or the one that a fault names.
     fn failed(&self, call: &Call<Self::Detail>, status: StatusCode) -> Answer;
 
     /// Writes into an answer, whichever of the three it is, what the cloud tells its callers of their buckets. A cloud

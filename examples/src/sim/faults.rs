@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `down` | the connection is closed without an answer |
 //! | `brownout=0.2` | two answers in ten are a 500 or a 503, half each |
+//! | `fail=429*0.2` | two answers in ten are a 429, or whichever failure is named; without a share, all are |
 //! | `slow=200ms` | every answer is that much later |
 //! | `cut=0.05` | one body in twenty ends in the middle, and the connection with it |
 //!
@@ -40,6 +41,8 @@ pub enum FaultKind {
     Down,
     /// A share of the answers is 500 or 503.
     Brownout(Share),
+    /// A share of the answers is this failure, from 400 to 599.
+    Fail(StatusCode, Share),
     /// Answers are later by this much.
     Slow(Duration),
     /// A share of the bodies ends in the middle, and the connection with it.
@@ -98,10 +101,16 @@ impl Fault {
     /// A fault of every call, from the start, for ever.
     ///
     /// # Errors
-    /// [`FaultError::Share`] for a chance outside (0, 1] and for every zeroth call.
+    /// [`FaultError::Share`] for a chance outside (0, 1] and for every zeroth call, [`FaultError::Status`] for a
+    /// status that is no failure.
     pub fn new(kind: FaultKind) -> Result<Self, FaultError> {
-        if let FaultKind::Brownout(share) | FaultKind::Cut(share) = kind {
+        if let FaultKind::Brownout(share) | FaultKind::Cut(share) | FaultKind::Fail(_, share) = kind {
             share.validate()?;
+        }
+        if let FaultKind::Fail(status, _) = kind
+            && !is_failure(status)
+        {
+            return Err(FaultError::Status(status.as_u16().to_string()));
         }
         Ok(Fault { kind, window: Window::default(), only: Filter::default() })
     }
@@ -188,6 +197,11 @@ impl Faults {
                         });
                     }
                 }
+                FaultKind::Fail(status, share) => {
+                    if share.strikes(armed.seen, &mut state.rng) {
+                        fate.failure = Some(status);
+                    }
+                }
                 FaultKind::Slow(delay) => fate.delay = fate.delay.saturating_add(delay),
                 FaultKind::Cut(share) => fate.cut |= share.strikes(armed.seen, &mut state.rng),
             }
@@ -198,6 +212,10 @@ impl Faults {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_failure(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
 }
 
 impl Share {

@@ -10,6 +10,7 @@
 
 pub mod aws;
 pub mod azure;
+pub mod gcp;
 
 mod bucket;
 mod cloud;

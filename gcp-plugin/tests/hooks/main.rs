@@ -1,7 +1,8 @@
-//! Official clients, governed, against a server on this machine.
+//! Official clients against servers on this machine.
 
 mod common;
 mod operations;
 mod plain;
+mod recorder;
 #[cfg(feature = "storage")]
 mod uploads;

@@ -63,7 +63,8 @@ impl Attempt {
         }
     }
 
-    /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure.
+    /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure, and for an outcome that may
+    /// never come to be known. Whenever it comes, [`finish`](Self::finish) takes it as of any attempt.
     pub fn release_slot(&self) {
         let slot = self.core.with_current(self.number, |current| current.slot.take());
         drop(slot);
@@ -292,7 +293,7 @@ impl Core {
         }
         let (base, cap, jitter) = (policy.base_delay, policy.max_backoff, policy.jitter);
         let backoff = state.backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf().fork_rng()));
-        let delay = backoff.next(failure.retry_after);
+        let delay = backoff.next(failure.retry_after.max(failure.least_backoff.map(|least| least.min(cap))));
         if state.terms.deadline.is_some_and(|deadline| deadline <= now + delay) {
             return Err(GiveUp::DeadlineExceeded);
         }

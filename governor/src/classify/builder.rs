@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::facts::normal_code;
-use super::rules::Matchers;
+use super::rules::{Matchers, Untold};
 use super::{Class, Classification, GrpcCode, Resend, Rule, Transport};
 
 /// A rule being built. Calling a matcher again adds an alternative; different matchers must all fit.
@@ -116,7 +116,7 @@ impl RuleBuilder {
             return Err(InvalidRule::NoStatus(*status));
         }
         let resend = self.resend.unwrap_or_else(|| Classification::of(class).resend);
-        Ok(Rule { matchers: self.matchers, class, resend, pays_budget: self.pays_budget })
+        Ok(Rule { matchers: self.matchers, class, resend, pays_budget: self.pays_budget, untold: Untold::Backoff })
     }
 }
 

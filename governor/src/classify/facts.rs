@@ -166,8 +166,8 @@ impl<'a> Facts<'a> {
         self
     }
 
-    /// The client's wall clock when the answer came. Unset, the system's clock is read when it is needed, which is only
-    /// for a `retry-after` date in an answer without a `date` header.
+    /// The client's wall clock when the answer came. Unset, the system's clock is read when it is needed: for a
+    /// `retry-after` date, or a quota that comes back at the full minute, in an answer without a `date` header.
     #[must_use]
     pub fn received_at(mut self, at: SystemTime) -> Self {
         self.received_at = Some(at);
@@ -176,7 +176,16 @@ impl<'a> Facts<'a> {
 
     /// How long the server asked to be left alone; see [`RetryAfter::delay`].
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after.delay(self.received_at.unwrap_or_else(SystemTime::now))
+        self.retry_after.delay(self.received())
+    }
+
+    /// See [`RetryAfter::until_next_minute`].
+    pub(super) fn until_next_minute(&self) -> Duration {
+        self.retry_after.until_next_minute(self.received())
+    }
+
+    fn received(&self) -> SystemTime {
+        self.received_at.unwrap_or_else(SystemTime::now)
     }
 }
 

@@ -26,8 +26,9 @@
 //! | Azure: `SubscriptionRequestsThrottled`, `ServerBusy`, 429 `OperationNotAllowed`, .. | throttled | safe |
 //! | Azure: other `OperationNotAllowed`, `SkuNotAvailable`, `AllocationFailed`, .. | fatal | |
 //! | Azure: 404 and 410 of a machine's own identity endpoint | transient | if idempotent |
-//! | Google: `rateLimitExceeded`, `RATE_LIMIT_EXCEEDED`, .. with any status | throttled | safe |
-//! | Google: `RESOURCE_EXHAUSTED` or 429 with neither a reason nor a delay; always pays the budget | throttled | if idempotent; 429: safe |
+//! | Google: 403 or 429 and a quota named per minute, in its details or its message | throttled | safe |
+//! | Google: `rateLimitExceeded`, `RATE_LIMIT_EXCEEDED`, .. with any status; Compute's are waited for until the next full minute | throttled | safe |
+//! | Google: `RESOURCE_EXHAUSTED` or 429 with neither a reason nor a delay; always pays the budget, and backs off for 5 s at least | throttled | if idempotent; 429: safe |
 //! | 401, 404, 409 and their like, `INVALID_ARGUMENT`, `ABORTED`, .. | fatal | |
 //! | the message has "rate exceeded", "rate limit exceeded", "too many requests", and unless it is a 403, "throttl" | throttled | 400, 403, 429: safe; else if idempotent |
 //! | 429 | throttled | safe |
@@ -111,13 +112,16 @@ pub enum Resend {
 pub struct Classification {
     /// The class.
     pub class: Class,
-    /// How long the server asked to be left alone, uncapped. Never zero where it comes from [`Rules`]. What a fatal
-    /// answer asks for is not kept.
+    /// How long the server asked to be left alone, uncapped, or is known to be closed. Never zero where it comes from
+    /// [`Rules`]. What a fatal answer asks for is not kept.
     pub retry_after: Option<Duration>,
     /// Whether a re-send is safe.
     pub resend: Resend,
     /// Whether a retry pays the retry budget even where a call's first retries are free.
     pub pays_budget: bool,
+    /// The shortest backoff of this call's retry, up to the longest of its policy. Unlike `retry_after`, which the server
+    /// asked for, it pauses nobody else.
+    pub least_backoff: Option<Duration>,
 }
 
 impl Classification {
@@ -147,7 +151,7 @@ impl Classification {
             Class::Throttled | Class::Locked => Resend::Safe,
             Class::Transient | Class::Fatal => Resend::IfIdempotent,
         };
-        Classification { class, retry_after: None, resend, pays_budget: false }
+        Classification { class, retry_after: None, resend, pays_budget: false, least_backoff: None }
     }
 
     /// Sets how long the server asked to be left alone.
@@ -168,6 +172,13 @@ impl Classification {
     #[must_use]
     pub const fn with_pays_budget(mut self, pays: bool) -> Self {
         self.pays_budget = pays;
+        self
+    }
+
+    /// Sets the shortest backoff of the call's retry.
+    #[must_use]
+    pub const fn with_least_backoff(mut self, least: Duration) -> Self {
+        self.least_backoff = Some(least);
         self
     }
 }

@@ -102,6 +102,19 @@ impl RetryAfter {
         .flatten()
         .find(|wait| !wait.is_zero())
     }
+
+    /// From when the answer came to the next full minute, by the server's clock where the answer has a `date`, else by `now`,
+    /// the client's: at least a second, at most 59.
+    ///
+    /// In a minute's first second it is one second. A refusal of then is of the minute before, as its quota is hardly spent
+    /// at once; and should it be, the next one comes within the second.
+    pub(super) fn until_next_minute(&self, now: SystemTime) -> Duration {
+        const MINUTE: Duration = Duration::from_secs(60);
+        const FIRST: Duration = Duration::from_secs(1);
+        let since_epoch = self.answered.unwrap_or(now).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let into = Duration::new(since_epoch.as_secs() % MINUTE.as_secs(), since_epoch.subsec_nanos());
+        if into < FIRST { FIRST } else { MINUTE.saturating_sub(into).max(FIRST) }
+    }
 }
 
 impl fmt::Debug for RetryAfter {

@@ -1,6 +1,6 @@
 //! One row of the built-in table, in a form that can stand in a constant.
 
-use super::rules::Matchers;
+use super::rules::{Matchers, Untold};
 use super::{Class, GrpcCode, Resend, Rule, Transport};
 
 /// A [`Rule`] that can stand in a constant table. Its texts for `messages` and `quotas` are in lower case.
@@ -19,6 +19,7 @@ pub(super) struct Row {
     class: Class,
     resend: Resend,
     pays_budget: bool,
+    untold: Untold,
 }
 
 /// Begins a row for one provider, or for all.
@@ -37,6 +38,7 @@ pub(super) const fn on(provider: Option<&'static str>) -> Row {
         class: Class::Fatal,
         resend: Resend::IfIdempotent,
         pays_budget: false,
+        untold: Untold::Backoff,
     }
 }
 
@@ -82,6 +84,11 @@ impl Row {
         Row { pays_budget: true, ..self }
     }
 
+    /// How long is waited where the answer asks for no wait.
+    pub(super) const fn untold(self, untold: Untold) -> Self {
+        Row { untold, ..self }
+    }
+
     pub(super) const fn is(self, class: Class, resend: Resend) -> Self {
         Row { class, resend, ..self }
     }
@@ -106,6 +113,7 @@ impl From<&Row> for Rule {
             class: row.class,
             resend: row.resend,
             pays_budget: row.pays_budget,
+            untold: row.untold,
         }
     }
 }

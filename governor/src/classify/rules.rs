@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::builder::RuleBuilder;
 use super::{Class, Classification, Facts, GrpcCode, Resend, Transport, table};
@@ -30,7 +31,23 @@ pub struct Rule {
     pub(super) class: Class,
     pub(super) resend: Resend,
     pub(super) pays_budget: bool,
+    pub(super) untold: Untold,
 }
+
+/// How long is waited where the answer asks for no wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Untold {
+    /// The call's own backoff.
+    Backoff,
+    /// The same, but long from the first retry on.
+    LongBackoff,
+    /// Until the next full minute, and the scope with it.
+    NextMinute,
+}
+
+/// With the default backoff of half a second a call asks 16 times a minute for a quota that may be gone for the day
+/// (<https://github.com/googleapis/python-pubsub/issues/970>). At this it begins with a dozen.
+const LONG_BACKOFF: Duration = Duration::from_secs(5);
 
 /// What a rule looks for. An empty list looks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,9 +99,20 @@ impl Rule {
     }
 
     fn verdict(&self, facts: &Facts<'_>) -> Classification {
-        // A fatal answer is not waited for.
-        let retry_after = if self.class == Class::Fatal { None } else { facts.retry_after() };
-        Classification { class: self.class, retry_after, resend: self.resend, pays_budget: self.pays_budget }
+        let retry_after = match (self.class, self.untold) {
+            // It is not waited for.
+            (Class::Fatal, _) => None,
+            (_, Untold::NextMinute) => facts.retry_after().or_else(|| Some(facts.until_next_minute())),
+            (_, Untold::Backoff | Untold::LongBackoff) => facts.retry_after(),
+        };
+        let is_long = self.untold == Untold::LongBackoff && retry_after.is_none();
+        Classification {
+            class: self.class,
+            retry_after,
+            resend: self.resend,
+            pays_budget: self.pays_budget,
+            least_backoff: is_long.then_some(LONG_BACKOFF),
+        }
     }
 }
 
@@ -144,8 +172,21 @@ impl Lowered {
 
     fn new(facts: &Facts<'_>) -> Self {
         let lower = |text: &str| text[..text.floor_char_boundary(Self::LONGEST)].to_ascii_lowercase();
-        Lowered { message: facts.message.as_deref().map(lower), quota: facts.quota.as_deref().map(lower) }
+        let message = facts.message.as_deref().map(lower);
+        let quota = match (facts.quota.as_deref().map(lower), message.as_deref().and_then(named_limit)) {
+            (Some(quota), Some(named)) => Some(format!("{quota} {named}")),
+            (quota, named) => quota.or_else(|| named.map(str::to_owned)),
+        };
+        Lowered { message, quota }
     }
+}
+
+/// The limit that a message of Google's names, which is in lower case here: "Quota exceeded for quota metric 'Read requests'
+/// and limit 'Read requests per minute' of service .. for consumer ..".
+fn named_limit(message: &str) -> Option<&str> {
+    let (_, metric) = message.split_once("quota exceeded for quota ")?;
+    let (_, limit) = metric.split_once("and limit '")?;
+    limit.split('\'').next()
 }
 
 // ===== the whole table =====

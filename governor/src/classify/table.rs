@@ -2,8 +2,9 @@
 //!
 //! Sources: AWS: `THROTTLING_ERRORS` and `TRANSIENT_ERRORS` of aws-runtime 1.10 (`retries/classifiers.rs`), and the
 //! services' own pages where named. Azure: Microsoft's pages on request limits (Resource Manager, Compute, Graph,
-//! Storage error codes). Google: google.aip.dev/194, cloud.google.com/docs/quotas/troubleshoot,
-//! docs.cloud.google.com/compute/api-quota, docs.cloud.google.com/storage/docs/retry-strategy.
+//! Storage error codes). Google: google.aip.dev/194, cloud.google.com/docs/quotas/troubleshoot, google.api.ErrorReason,
+//! docs.cloud.google.com/compute/api-quota, docs.cloud.google.com/storage/docs/retry-strategy, and of the older reasons
+//! developers.google.com/doubleclick-advertisers/core_errors.
 
 use std::sync::LazyLock;
 
@@ -16,6 +17,7 @@ use super::Resend::{IfIdempotent, Safe};
 use super::Rule;
 use super::Transport::{BodyCutShort, Connect, Io, Timeout};
 use super::row::{Row, on};
+use super::rules::Untold::{LongBackoff, NextMinute};
 
 const ALL: Option<&str> = None;
 const AWS: Option<&str> = Some("aws");
@@ -36,9 +38,22 @@ const QUOTAS: &[&str] = &[
     "RESOURCE_QUOTA_EXCEEDED",
     "dailyLimitExceeded",
     "dailyLimitExceededUnreg",
+    "variableTermExpiredDailyExceeded",
 ];
 /// A quota's name (`ListAssetsRequestsPerDayPerOrg`) or unit (`1/d/{project}`).
 const DAILY_QUOTA_NAMES: &[&str] = &["perday", "per_day", "per-day", "per day", "daily", "1/d/"];
+/// The same of a rate.
+const RATE_QUOTA_NAMES: &[&str] = &[
+    "perminute",
+    "per_minute",
+    "per-minute",
+    "per minute",
+    "1/min/",
+    "persecond",
+    "per second",
+    "per100seconds",
+    "per 100 seconds",
+];
 const DAILY_MESSAGES: &[&str] = &["perday", "per day", "daily limit", "daily quota"];
 const UNAVAILABLE: &[&str] = &["ServiceUnavailable", "ServiceUnavailableException"];
 /// What Azure's services say when they fail, as against: when they are asked too often.
@@ -53,7 +68,16 @@ const CALLERS_REASONS: &[&str] = &[
     "transactionconflict",
     "validationerror",
 ];
-const GOOGLE_RATES: &[&str] = &["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "userRateLimitExceeded"];
+const GOOGLE_RATES: &[&str] = &[
+    "RATE_LIMIT_EXCEEDED",
+    "rateLimitExceeded",
+    "rateLimitExceededUnreg",
+    "userRateLimitExceeded",
+    "userRateLimitExceededUnreg",
+    "concurrentLimitExceeded",
+];
+/// Its quotas come back at the start of the next minute, for everyone's at once (docs.cloud.google.com/compute/api-quota).
+const COMPUTE: &[&str] = &["compute"];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
@@ -63,9 +87,13 @@ const ROWS: &[Row] = &[
     // ----- quotas that no wait within a run helps -----
     // SES says "Throttling" for its rate and for its daily quota alike.
     on(AWS).code(&["Throttling", "ThrottlingException"]).message(&["daily message quota"]).is(Fatal, IfIdempotent),
+    on(GCP).quota(DAILY_QUOTA_NAMES).is(Fatal, IfIdempotent),
+    // Before the reasons: some services say `quotaExceeded` of a rate (github.com/googleapis/google-api-python-client/issues/396),
+    // and none is said where an error's legacy list is dropped for its details.
+    on(GCP).service(COMPUTE).status(&[403, 429]).quota(RATE_QUOTA_NAMES).untold(NextMinute).is(Throttled, Safe),
+    on(GCP).status(&[403, 429]).quota(RATE_QUOTA_NAMES).is(Throttled, Safe),
     on(ALL).reason(QUOTAS).is(Fatal, IfIdempotent),
     on(ALL).code(QUOTAS).is(Fatal, IfIdempotent),
-    on(GCP).quota(DAILY_QUOTA_NAMES).is(Fatal, IfIdempotent),
     on(GCP).message(DAILY_MESSAGES).status(&[403, 429]).is(Fatal, IfIdempotent),
     on(ALL).message(DAILY_MESSAGES).grpc(&[ResourceExhausted]).is(Fatal, IfIdempotent),
 
@@ -129,13 +157,16 @@ const ROWS: &[Row] = &[
     ]).is(Fatal, IfIdempotent),
 
     // ----- Google reasons and gRPC -----
+    on(GCP).service(COMPUTE).reason(GOOGLE_RATES).untold(NextMinute).is(Throttled, Safe),
+    on(GCP).service(COMPUTE).code(GOOGLE_RATES).untold(NextMinute).is(Throttled, Safe),
+    on(GCP).service(COMPUTE).status(&[403]).message(&["rate limit exceeded"]).untold(NextMinute).is(Throttled, Safe),
     on(ALL).reason(GOOGLE_RATES).is(Throttled, Safe),
     on(ALL).code(GOOGLE_RATES).is(Throttled, Safe),
     // gRPC libraries use the same status for a message over the size limit.
     on(ALL).grpc(&[ResourceExhausted]).message(&["larger than max"]).is(Fatal, IfIdempotent),
     // Without a reason or a delay it may be a rate, or a quota that is gone until tomorrow.
-    on(GCP).status(&[429]).bare().pays_budget().is(Throttled, Safe),
-    on(ALL).grpc(&[ResourceExhausted]).bare().pays_budget().is(Throttled, IfIdempotent),
+    on(GCP).status(&[429]).bare().pays_budget().untold(LongBackoff).is(Throttled, Safe),
+    on(ALL).grpc(&[ResourceExhausted]).bare().pays_budget().untold(LongBackoff).is(Throttled, IfIdempotent),
     on(ALL).grpc(&[ResourceExhausted]).is(Throttled, Safe),
     // An aborted operation is to be begun anew from its first step (google.rpc.Code), which a re-send is not.
     on(ALL).grpc(&[

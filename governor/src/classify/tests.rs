@@ -1,3 +1,5 @@
+mod google;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -311,71 +313,6 @@ fn a_wait_that_azure_asks_for_is_heeded_unless_the_answer_is_fatal() {
     ] {
         assert_eq!(told(code, status), None, "{code} {status}");
     }
-}
-
-// ===== Google =====
-
-fn gcp() -> Facts<'static> {
-    Facts::new().provider("gcp")
-}
-
-#[test]
-fn compute_throttles_with_403() {
-    let facts = gcp().service("compute").status(403).reason("rateLimitExceeded").grpc(GrpcCode::Unknown);
-    assert_eq!(verdict(facts), safe(Class::Throttled));
-    // The reason is lost where the error carries other details: the message remains.
-    let facts = gcp().service("compute").status(403).grpc(GrpcCode::Unknown).message("Rate Limit Exceeded");
-    assert_eq!(verdict(facts), safe(Class::Throttled));
-}
-
-#[test]
-fn daily_and_allocation_quotas_are_fatal() {
-    for reason in ["quotaExceeded", "QUOTA_EXCEEDED", "dailyLimitExceeded", "RESOURCE_QUOTA_EXCEEDED"] {
-        for status in [403, 429] {
-            assert_eq!(verdict(gcp().status(status).reason(reason)), Classification::fatal(), "{reason} {status}");
-        }
-    }
-    let rate = || gcp().status(429).reason("RATE_LIMIT_EXCEEDED").grpc(GrpcCode::ResourceExhausted);
-    assert_eq!(
-        verdict(rate().quota("ListAssetsRequestsPerMinutePerProject").quota("1/min/{project}")).class,
-        Class::Throttled
-    );
-    assert_eq!(verdict(rate().quota("ListAssetsRequestsPerDayPerOrg")), Classification::fatal());
-    assert_eq!(verdict(rate().quota("ListAssets").quota("1/d/{organization}")), Classification::fatal());
-    let message = "Quota exceeded for quota metric 'Exports' and limit 'Exports per day' of service";
-    assert_eq!(verdict(gcp().grpc(GrpcCode::ResourceExhausted).message(message)), Classification::fatal());
-}
-
-#[test]
-fn a_bare_resource_exhausted_is_throttled_and_pays_the_budget() {
-    let bare =
-        verdict(gcp().grpc_status("RESOURCE_EXHAUSTED").message("Resource has been exhausted (e.g. check quota)."));
-    assert_eq!(bare, if_idempotent(Class::Throttled).with_pays_budget(true));
-    assert_eq!(verdict(gcp().status(429).grpc_status("8")), safe(Class::Throttled).with_pays_budget(true));
-}
-
-#[test]
-fn a_delay_or_a_reason_makes_resource_exhausted_a_plain_throttle() {
-    let told = verdict(gcp().grpc_status("8").retry_info_text("3.5s"));
-    assert_eq!(told, safe(Class::Throttled).with_retry_after(Duration::from_millis(3_500)));
-    assert_eq!(verdict(gcp().grpc_status("8").reason("RATE_LIMIT_EXCEEDED")), safe(Class::Throttled));
-}
-
-#[test]
-fn grpc_statuses_have_their_classes() {
-    let of = |code| verdict(gcp().grpc(code));
-    assert_eq!(of(GrpcCode::Unavailable), if_idempotent(Class::Transient));
-    assert_eq!(of(GrpcCode::DeadlineExceeded), if_idempotent(Class::Transient));
-    for code in
-        [GrpcCode::Aborted, GrpcCode::Internal, GrpcCode::Unknown, GrpcCode::PermissionDenied, GrpcCode::Cancelled]
-    {
-        assert_eq!(of(code), Classification::fatal(), "{code:?}");
-    }
-    assert_eq!(verdict(gcp().service("storage").grpc(GrpcCode::Internal)), if_idempotent(Class::Transient));
-    assert_eq!(verdict(gcp().status(503).grpc(GrpcCode::Unavailable)), if_idempotent(Class::Transient));
-    assert_eq!(verdict(gcp().status(503).grpc(GrpcCode::Unknown)), if_idempotent(Class::Throttled));
-    let too_large = gcp().grpc(GrpcCode::ResourceExhausted).message("received message larger than max (5 vs. 4)");
-    assert_eq!(verdict(too_large), Classification::fatal());
 }
 
 // ===== messages and transports =====

@@ -123,14 +123,22 @@ impl Over for Service {
 
 impl Layer {
     /// What is set out of the box beyond the generic settings: AWS throttles EC2 by the operation
-    /// (<https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>).
+    /// (<https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>), and so does Google Cloud with Cloud Asset
+    /// (<https://cloud.google.com/asset-inventory/docs/quota>).
     pub(super) fn built_in() -> Layer {
-        let per_operation =
-            At { value: true, path: "ratelimit.aws.services.ec2.per_operation".to_owned(), origin: ConfigOrigin::Code };
-        let ec2 =
-            Service { key: "ec2".to_owned(), per_operation: Some(per_operation), law: None, rates: Rates::default() };
-        let aws = Provider { services: BTreeMap::from([(ec2.key.clone(), ec2)]), ..Provider::default() };
-        Layer { providers: BTreeMap::from([("aws".to_owned(), aws)]), ..Layer::default() }
+        const PER_OPERATION: [(&str, &str); 2] = [("aws", "ec2"), ("gcp", "cloudasset")];
+        let of = |(provider, service): (&str, &str)| {
+            let path = format!("ratelimit.{provider}.services.{service}.per_operation");
+            let marked = Service {
+                key: service.to_owned(),
+                per_operation: Some(At { value: true, path, origin: ConfigOrigin::Code }),
+                law: None,
+                rates: Rates::default(),
+            };
+            let services = BTreeMap::from([(service.to_owned(), marked)]);
+            (provider.to_owned(), Provider { services, ..Provider::default() })
+        };
+        Layer { providers: PER_OPERATION.map(of).into(), ..Layer::default() }
     }
 
     /// Reads a document; whatever is wrong with it goes to `problems`.

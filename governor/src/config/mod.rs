@@ -40,6 +40,9 @@
 //!     services:
 //!       ec2:                      # a service: per_operation, law, max_rps, burst, floor_rps
 //!         per_operation: true     # each operation has a bucket and a breaker of its own
+//!   gcp:
+//!     services:
+//!       cloudasset: { per_operation: true }
 //! # "#;
 //! # assert_eq!(cloud_governor::Config::from_yaml(text, "docs")?, cloud_governor::Config::default());
 //! # Ok::<(), cloud_governor::ConfigError>(())

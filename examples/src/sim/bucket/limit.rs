@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 /// | [`stepped`](Limit::stepped) | so much at the end of every period | Azure Compute: every minute |
 /// | [`window`](Limit::window) | to the brim at the end of every period | Azure Network: 10,000 reads per five minutes |
 ///
-/// Periods are counted from the server's start.
+/// Periods are counted from the server's start, or from a moment [before it](Limit::begun).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Limit {
@@ -21,6 +21,8 @@ pub struct Limit {
     refill: f64,
     /// How far the refills are apart; `None` if the bucket refills all the time.
     period: Option<Duration>,
+    /// How long before the server's start the periods began.
+    begun: Duration,
 }
 
 /// A limit that no bucket can have.
@@ -43,7 +45,7 @@ impl Limit {
     /// # Errors
     /// A capacity below one token would never grant; neither may be infinite.
     pub fn new(capacity: f64, refill_per_s: f64) -> Result<Self, InvalidLimit> {
-        Limit { capacity, refill: refill_per_s, period: None }.checked()
+        Limit { capacity, refill: refill_per_s, period: None, begun: Duration::ZERO }.checked()
     }
 
     /// A bucket that holds `capacity` tokens and gains `refill` of them at once at the end of every `period`.
@@ -51,7 +53,7 @@ impl Limit {
     /// # Errors
     /// As [`new`](Limit::new); the period may not be zero.
     pub fn stepped(capacity: f64, refill: f64, period: Duration) -> Result<Self, InvalidLimit> {
-        Limit { capacity, refill, period: Some(period) }.checked()
+        Limit { capacity, refill, period: Some(period), begun: Duration::ZERO }.checked()
     }
 
     /// `tokens` in every `period`, and none of those that are left over in the next.
@@ -64,14 +66,14 @@ impl Limit {
 
     /// A limit of a table in the source, as [`new`](Limit::new): an impossible one does not compile.
     pub(crate) const fn fixed(capacity: f64, refill_per_s: f64) -> Self {
-        let limit = Limit { capacity, refill: refill_per_s, period: None };
+        let limit = Limit { capacity, refill: refill_per_s, period: None, begun: Duration::ZERO };
         assert!(limit.is_possible(), "the capacity must be 1 or more, the refill above 0");
         limit
     }
 
     /// A limit of a table in the source, as [`stepped`](Limit::stepped).
     pub(crate) const fn fixed_steps(capacity: f64, refill: f64, period: Duration) -> Self {
-        let limit = Limit { capacity, refill, period: Some(period) };
+        let limit = Limit { capacity, refill, period: Some(period), begun: Duration::ZERO };
         assert!(limit.is_possible(), "the capacity must be 1 or more, the refill and the period above 0");
         limit
     }
@@ -83,6 +85,20 @@ impl Limit {
     /// As [`new`](Limit::new).
     pub fn resized(self, capacity: f64, refill: f64) -> Result<Self, InvalidLimit> {
         Limit { capacity, refill, ..self }.checked()
+    }
+
+    /// As this one, with refills that are `period` apart.
+    ///
+    /// # Errors
+    /// As [`stepped`](Limit::stepped).
+    pub fn every(self, period: Duration) -> Result<Self, InvalidLimit> {
+        Limit { period: Some(period), ..self }.checked()
+    }
+
+    /// As this one, with periods that began so long before the server's start: the first ends that much sooner. Clouds
+    /// whose minutes are those of the clock on the wall have them under way when a program starts.
+    pub fn begun(self, before: Duration) -> Self {
+        Limit { begun: before, ..self }
     }
 
     /// Tokens the full bucket holds: the largest burst.
@@ -115,7 +131,8 @@ impl Limit {
             Some(period) => {
                 // What does not fit is lost: more than the capacity never comes at once.
                 let steps = (tokens / self.refill.min(self.capacity)).ceil();
-                seconds(steps * period.as_secs_f64()).saturating_sub(into_period(now, period))
+                seconds(steps * period.as_secs_f64())
+                    .saturating_sub(into_period(self.begun.saturating_add(now), period))
             }
         }
     }
@@ -125,7 +142,7 @@ impl Limit {
         match self.period {
             None => now.saturating_sub(since).as_secs_f64() * self.refill,
             Some(period) => {
-                let periods = |at: Duration| at.as_nanos() / period.as_nanos().max(1);
+                let periods = |at: Duration| self.begun.saturating_add(at).as_nanos() / period.as_nanos().max(1);
                 periods(now).saturating_sub(periods(since)) as f64 * self.refill
             }
         }
@@ -141,7 +158,7 @@ impl Limit {
     }
 
     fn checked(self) -> Result<Self, InvalidLimit> {
-        let Limit { capacity, refill, period } = self;
+        let Limit { capacity, refill, period, .. } = self;
         if self.is_possible() {
             Ok(self)
         } else {
@@ -165,7 +182,7 @@ fn into_period(now: Duration, period: Duration) -> Duration {
 /// The refill as people write it: `25/s`, `300/1m`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limit { capacity, refill, period } = self;
+        let Limit { capacity, refill, period, .. } = self;
         match period {
             None => write!(f, "{capacity} and {refill}/s"),
             Some(period) => write!(f, "{capacity} and {refill}/{}", humantime::format_duration(*period)),

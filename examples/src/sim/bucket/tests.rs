@@ -115,6 +115,27 @@ fn what_is_left_of_a_window_is_lost_with_it() {
 }
 
 #[test]
+fn a_window_that_had_begun_before_the_start_ends_that_much_sooner() {
+    let limit = Limit::window(2.0, MINUTE).expect("a possible limit").begun(MINUTE * 7 + Duration::from_secs(45));
+    let call = [Draw { limit, ..draw("lists", 1.0, 1.0, 1) }];
+    let mut throttle = Throttle::default();
+    let mut seen = Vec::new();
+    for at in [0, 0, 0, 14_999, 15_000, 15_000, 74_999, 75_000].map(Duration::from_millis) {
+        seen.push(throttle.admit(at, &call).wait.as_millis());
+    }
+    assert_eq!(seen, [0, 0, 15_000, 1, 0, 0, 1, 0]);
+    assert_eq!(limit.least_time(5.0), Duration::from_secs(75));
+    assert_eq!(limit.resized(2.0, 2.0), Ok(limit), "the size does not move the window");
+}
+
+#[test]
+fn a_limit_may_refill_at_another_pace() {
+    let limit = Limit::window(2.0, MINUTE).expect("a possible limit");
+    assert_eq!(limit.every(MINUTE * 5), Limit::window(2.0, MINUTE * 5));
+    assert!(limit.every(Duration::ZERO).is_err());
+}
+
+#[test]
 fn impossible_limits_are_refused() {
     assert!(Limit::stepped(1.0, 1.0, Duration::ZERO).is_err());
     assert!(Limit::stepped(1.0, 0.0, MINUTE).is_err());
@@ -148,11 +169,12 @@ fn a_limit_of_another_size_refills_as_it_did() {
 
 fn any_limit() -> impl Strategy<Value = Limit> {
     let period = prop::option::of((1u64..200_000).prop_map(Duration::from_millis));
-    (1.0f64..50.0, 0.05f64..100.0, period).prop_filter_map(
+    let begun = (0u64..400_000).prop_map(Duration::from_millis);
+    (1.0f64..50.0, 0.05f64..100.0, period, begun).prop_filter_map(
         "a possible limit",
-        |(capacity, refill, period)| match period {
+        |(capacity, refill, period, begun)| match period {
             None => Limit::new(capacity, refill).ok(),
-            Some(period) => Limit::stepped(capacity, refill, period).ok(),
+            Some(period) => Limit::stepped(capacity, refill, period).ok().map(|limit| limit.begun(begun)),
         },
     )
 }

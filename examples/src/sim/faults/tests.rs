@@ -18,6 +18,9 @@ fn the_text_form_round_trips() {
         "down",
         "down@5s+10s",
         "brownout=0.2@3s",
+        "fail=429",
+        "fail=503*0.5@1s:operation=ListAssets",
+        "fail=404*1/7",
         "slow=200ms:service=ssm",
         "cut=1/20@1s+2s:account=111122223333,region=eu-west-1,service=logs,operation=DescribeLogGroups",
     ] {
@@ -36,6 +39,11 @@ fn text_that_means_nothing_is_refused_with_its_place() {
         ("brownout=0", FaultError::Share("0".into())),
         ("brownout=1.5", FaultError::Share("1.5".into())),
         ("brownout=NaN", FaultError::Share("NaN".into())),
+        ("fail", FaultError::NoValue("fail")),
+        ("fail=often", FaultError::Status("often".into())),
+        ("fail=200", FaultError::Status("200".into())),
+        ("fail=600", FaultError::Status("600".into())),
+        ("fail=503*2", FaultError::Share("2".into())),
         ("cut=1/0", FaultError::Share("1/0".into())),
         ("slow=fast", FaultError::Time("fast".into())),
         ("down@+5s", FaultError::Time(String::new())),
@@ -89,6 +97,14 @@ fn a_brownout_fails_about_its_share_with_both_statuses() {
     for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::SERVICE_UNAVAILABLE] {
         assert!(failures.iter().filter(|failure| **failure == status).count() > 800, "{status}");
     }
+}
+
+#[test]
+fn a_named_failure_is_that_one_and_no_other() {
+    let faults = armed(&["fail=429*1/2"]);
+    let failures: Vec<_> = (0..4).map(|_| faults.decide(Duration::ZERO, None).failure).collect();
+    let struck = Some(StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(failures, [None, struck, None, struck]);
 }
 
 #[test]

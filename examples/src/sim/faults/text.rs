@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hyper::StatusCode;
+
 use super::{Fault, FaultKind, Filter, Share, Window};
 
 /// A fault's text that means nothing.
@@ -11,9 +13,9 @@ use super::{Fault, FaultKind, Filter, Share, Window};
 #[non_exhaustive]
 pub enum FaultError {
     /// The word before `=` is no fault.
-    #[error("`{0}` is no fault: there are down, brownout=SHARE, slow=TIME, cut=SHARE")]
+    #[error("`{0}` is no fault: there are down, brownout=SHARE, fail=STATUS*SHARE, slow=TIME, cut=SHARE")]
     Kind(String),
-    /// `brownout`, `slow` and `cut` need a value.
+    /// `brownout`, `fail`, `slow` and `cut` need a value.
     #[error("`{0}` needs a value: `{0}=..`")]
     NoValue(&'static str),
     /// `down` takes none.
@@ -22,6 +24,9 @@ pub enum FaultError {
     /// Not a chance from above 0 up to 1, nor `1/n`.
     #[error("`{0}` is no share: write a chance such as 0.2, or every nth such as 1/5")]
     Share(String),
+    /// Not the status of a failure.
+    #[error("`{0}` is no failure: write its status, from 400 to 599, such as 429 or 503")]
+    Status(String),
     /// Not a time.
     #[error("`{0}` is no time: write it such as 200ms or 5s")]
     Time(String),
@@ -41,6 +46,7 @@ impl FromStr for Fault {
             ("down", None) => FaultKind::Down,
             ("down", Some(_)) => return Err(FaultError::Value("down")),
             ("brownout", value) => FaultKind::Brownout(value.ok_or(FaultError::NoValue("brownout"))?.parse()?),
+            ("fail", value) => parse_failure(value.ok_or(FaultError::NoValue("fail"))?)?,
             ("slow", value) => FaultKind::Slow(time(value.ok_or(FaultError::NoValue("slow"))?)?),
             ("cut", value) => FaultKind::Cut(value.ok_or(FaultError::NoValue("cut"))?.parse()?),
             _ => return Err(FaultError::Kind(word.to_owned())),
@@ -63,6 +69,13 @@ impl FromStr for Share {
         share.validate().map_err(|_| invalid())?;
         Ok(share)
     }
+}
+
+/// `STATUS*SHARE`, or the status alone for all calls.
+fn parse_failure(text: &str) -> Result<FaultKind, FaultError> {
+    let (status, share) = split(text, '*');
+    let status = status.parse::<StatusCode>().map_err(|_| FaultError::Status(status.to_owned()))?;
+    Ok(FaultKind::Fail(status, share.map_or(Ok(Share::Every(1)), str::parse)?))
 }
 
 fn split(text: &str, at: char) -> (&str, Option<&str>) {
@@ -114,6 +127,8 @@ impl fmt::Display for Fault {
         match self.kind {
             FaultKind::Down => f.write_str("down")?,
             FaultKind::Brownout(share) => write!(f, "brownout={share}")?,
+            FaultKind::Fail(status, Share::Every(1)) => write!(f, "fail={}", status.as_u16())?,
+            FaultKind::Fail(status, share) => write!(f, "fail={}*{share}", status.as_u16())?,
             FaultKind::Slow(delay) => write!(f, "slow={}", humantime::format_duration(delay))?,
             FaultKind::Cut(share) => write!(f, "cut={share}")?,
         }

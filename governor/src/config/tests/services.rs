@@ -79,6 +79,10 @@ fn naming_a_built_in_service_keeps_what_is_built_in() {
     assert!(aws.is_per_operation(&of("ec2", Some("DescribeVpcs"))));
     let aws = yaml("ratelimit: {aws: {services: {EC2: {per_operation: false}}}}").unwrap().provider("aws");
     assert!(!aws.is_per_operation(&of("ec2", Some("DescribeVpcs"))));
+    let gcp = yaml("ratelimit: {gcp: {services: {cloudasset: {max_rps: 1}}}}").unwrap().provider("gcp");
+    assert!(gcp.is_per_operation(&of("cloudasset", Some("ListAssets"))));
+    let gcp = yaml("ratelimit: {gcp: {services: {cloudasset: {per_operation: false}}}}").unwrap().provider("gcp");
+    assert!(!gcp.is_per_operation(&of("cloudasset", Some("ListAssets"))));
 }
 
 #[test]
