@@ -26,6 +26,9 @@ const QUOTA_PROJECT: &str = "x-goog-user-project";
 /// How long to remember an attempt whose outcome may never be told: a stream's.
 const UNTOLD: Duration = Duration::from_secs(10);
 
+/// By how much an attempt timeout may be overdue: it begins with the send, and its outcome has to be noticed.
+const GRACE: Duration = Duration::from_secs(5);
+
 type Headers = CacheableResource<HeaderMap>;
 
 /// Credentials that wait for admission.
@@ -150,12 +153,15 @@ impl GovernedCredentials {
     /// From here on the request is on its way, and the hooks are what learns of it.
     fn sent(&self, context: &Context, journey: Journey, attempt: Attempt) {
         context.note_admitted(attempt.scope());
-        let lease = if journey.has_outcome() {
-            attempt.timeout().unwrap_or(self.client.lease)
-        } else {
+        let lease = if !journey.has_outcome() {
             // A stream is open for long, and nobody says when it ends.
             attempt.release_slot();
             UNTOLD.min(self.client.lease)
+        } else if journey.is_media {
+            // The SDK sets no limit to these.
+            self.client.lease
+        } else {
+            attempt.timeout().map_or(self.client.lease, |timeout| timeout + GRACE)
         };
         context.store().park(journey, Stage::InFlight(attempt), lease);
     }
