@@ -67,16 +67,19 @@
 //! # The recorder
 //!
 //! `attach` switches on the client's request recorder (`with_tracing()`). What that costs: the client makes a span for each
-//! request and each attempt, and a subscriber that takes its events gets requests at `INFO`, and requests and answers in
-//! full at `DEBUG` and `TRACE`: filter the targets of the `google_cloud_*` crates. The recorder comes from a crate that
-//! promises no stability. Where a client is built against another version of it than this crate, a warning says so once.
+//! request and each attempt at `INFO`, and keeps OpenTelemetry's durations where the program has a meter provider. A
+//! subscriber that listens to all gets an event at `WARN` for each request that failed for good
+//! (`experimental.client.request`), one at `DEBUG` for each failed attempt, and the requests and answers themselves at
+//! `DEBUG`, in spans and events of the client's crate: filter `google_cloud_asset_v1` and its like. The recorder comes from a
+//! crate that promises no stability. Where a client is built against another version of it than this crate, a warning says
+//! so once.
 //!
 //! Without a recorder, be it for that or by [`GcpOptions::recorder`]:
 //!
 //! * all calls of a client go to one scope, unless [`call`] names another;
 //! * a call is known by its task. Calls that are joined in one task outside of `call` may trade attempts: their sums are
-//!   right, but one may get another's retries. Where a retry is refused and it cannot be told whose last error is whose, the
-//!   caller gets the refusal;
+//!   right, but one may get another's retries, and if a retry is then refused its caller may get the refusal in place of its
+//!   own last error;
 //! * polls and resumable uploads hold no slot.
 //!
 //! # Cancellation
@@ -114,9 +117,9 @@
 //! # What is different for some calls
 //!
 //! * A call site's `with_retry_policy` has the last word on whether to retry: the governor paces and counts, and a failure
-//!   that it would have retried counts as a give-up. Such a call's slot goes back when it is sent. A call site's
-//!   `with_backoff_policy` delays in addition; its `with_retry_throttler` keeps the outcomes from the governor, except those
-//!   that go through its policy.
+//!   that it would have retried counts as a give-up. Over gRPC, such a call is not known from a stream, and its slot goes back
+//!   when it is sent. A call site's `with_backoff_policy` delays in addition. Its `with_retry_throttler` keeps successes from
+//!   the governor: what they hold is leased.
 //! * A client that is attached twice is governed once, by the last options.
 //! * Disabled in the governor's settings, a call passes through once and is counted. The SDK's own retry stays off.
 //! * A request under way is bounded by the attempt timeout, if the policy has one, and by what is left of the deadline when

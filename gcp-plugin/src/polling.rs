@@ -72,7 +72,7 @@ impl PollingErrorPolicy for Polling {
             return RetryResult::Permanent(error);
         };
         let (wait, error) = match Refused::of(&error) {
-            Some(refused) => (refused.refusal().retry_after(), refused.for_caller()),
+            Some(refused) => (refused.refusal().retry_after(), refused.alone()),
             None => {
                 let meaning = self.client.classify(&error);
                 if meaning.class == Class::Fatal {

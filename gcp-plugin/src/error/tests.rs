@@ -1,4 +1,5 @@
 use std::error::Error as _;
+use std::time::Duration;
 
 use cloud_governor::{Call, Governor, RefusalKind, RetryPolicy, Scope};
 use http::{HeaderMap, HeaderValue};
@@ -20,18 +21,24 @@ async fn a_refusal_is_found_behind_the_credentials_error_and_behind_what_the_cal
     assert_eq!(refusal(&error).unwrap().kind(), RefusalKind::CallEnded);
     let found = Refused::of(&error).unwrap();
     assert_eq!(found.refusal().kind(), RefusalKind::CallEnded);
-    let for_caller = found.for_caller();
+    let for_caller = found.for_loop(Instant::now());
     assert_eq!(refusal(&for_caller), Some(found.refusal()));
     assert_eq!(for_caller.to_string(), found.refusal().to_string());
     assert!(!for_caller.is_authentication());
 }
 
 #[tokio::test]
-async fn the_callers_own_error_is_given_out_once() {
-    let error = Error::authentication(Refused::into_error(refused().await, Some(answered(503))));
+async fn the_callers_own_error_is_given_to_its_own_loop_once() {
+    let loop_start = Instant::now();
+    let last = || Some(Last { loop_start, error: answered(503) });
+    let error = Error::authentication(Refused::into_error(refused().await, last()));
     let found = Refused::of(&error).unwrap();
-    assert_eq!(found.for_caller().http_status_code(), Some(503));
-    assert!(refusal(&found.for_caller()).is_some());
+    assert_eq!(found.for_loop(loop_start).http_status_code(), Some(503));
+    assert!(refusal(&found.for_loop(loop_start)).is_some());
+
+    let error = Error::authentication(Refused::into_error(refused().await, last()));
+    let other = loop_start + Duration::from_nanos(1);
+    assert!(refusal(&Refused::of(&error).unwrap().for_loop(other)).is_some());
 }
 
 #[test]

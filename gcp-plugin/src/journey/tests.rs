@@ -55,9 +55,10 @@ async fn the_start_of_a_recorder_lies_in_its_span_however_old_it_is() {
 }
 
 #[test]
-fn polls_are_known_by_their_rpc() {
-    assert!(is_poll("google.longrunning.Operations/GetOperation"));
-    assert!(is_poll("google.cloud.compute.v1.zoneOperations/getOperation"));
-    assert!(!is_poll("google.cloud.asset.v1.AssetService/ListAssets"));
-    assert!(!is_poll("google.storage.v2.Storage/BidiReadObject"));
+fn what_may_be_a_stream_is_an_rpc_without_a_url_that_is_no_poll() {
+    let seen = |rpc, template| Seen { rpc, template, ..Seen::default() };
+    assert!(may_be_stream(&seen(Some("google.storage.v2.Storage/BidiReadObject"), None)));
+    assert!(!may_be_stream(&seen(Some("google.longrunning.Operations/GetOperation"), None)));
+    assert!(!may_be_stream(&seen(Some("google.cloud.asset.v1.AssetService/ListAssets"), Some("/v1/{parent}/assets"))));
+    assert!(!may_be_stream(&seen(None, Some("/upload/storage/v1/b/{bucket}/o"))));
 }
