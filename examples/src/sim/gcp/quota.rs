@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
 use hyper::StatusCode;
+use serde_json::{Map, Value, json};
 
 use super::limits::Owner;
 use super::operation::Service;
@@ -86,12 +85,12 @@ impl UsedUp<'_> {
     }
 
     fn modern(&self, fleet: &Fleet, names: &Names, telling: Telling) -> Error {
-        let Names { metric, limit, shown } = names;
-        let host = Service::CloudAsset.host();
-        let number = self.consumer.or(fleet.home()).map(|project| project.number).unwrap_or_default();
         if !telling.error_info {
             return Error::failed(StatusCode::TOO_MANY_REQUESTS);
         }
+        let Names { metric, limit, shown } = names;
+        let host = Service::CloudAsset.host();
+        let number = self.consumer.or(fleet.home()).map(|project| project.number).unwrap_or_default();
         let (per, unit) = if self.bucket.is_daily() { ("day", "d") } else { ("minute", "min") };
         let owner = match self.bucket.owner() {
             Owner::Organization => "organization",
