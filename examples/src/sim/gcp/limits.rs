@@ -168,7 +168,8 @@ impl Limits {
         Ok(self)
     }
 
-    /// With windows of this length wherever a minute's would be, and no fewer tokens in each.
+    /// With windows of this length wherever a minute's would be, and no fewer tokens in each. Refusals go on telling
+    /// how many tokens come in a minute: 100 in two seconds are 3,000.
     ///
     /// # Errors
     /// [`InvalidLimit`] if it is zero.

@@ -179,8 +179,8 @@ impl Cloud for Gcp {
         let service = operation.service();
         let error = match refused {
             Some(bucket) => {
-                let size = self.limits.quota(bucket).limit.capacity();
-                let used_up = UsedUp { bucket, size, wait: verdict.wait, consumer: self.project(&call.leaf) };
+                let limit = self.limits.quota(bucket).limit;
+                let used_up = UsedUp { bucket, limit, wait: verdict.wait, consumer: self.project(&call.leaf) };
                 used_up.error(service, &self.fleet, self.telling)
             }
             None => Error::failed(StatusCode::TOO_MANY_REQUESTS),

@@ -163,6 +163,11 @@ async fn a_minute_may_be_as_short_as_a_test_wants() {
         until(&site, Duration::from_secs(2) * window).await;
         assert_eq!(granted(4, || list(&client, &parent)).await, 3);
     }
+    let told = Told::by(&list(&client, &parent).await.expect_err("throttled"));
+    assert_eq!(
+        (told.metadata["quota_limit_value"].as_str(), told.metadata["quota_unit"].as_str()),
+        ("90", "1/min/{project}")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,6 +182,7 @@ async fn a_day_that_is_used_up_is_not_back_in_a_minute() {
     assert!(told.message.contains("limit 'ListAssets Requests per day'"), "{}", told.message);
     assert_eq!(told.metadata["quota_limit"], "ListAssetsRequestsPerDayPerProject");
     assert_eq!(told.metadata["quota_unit"], "1/d/{project}");
+    assert_eq!(told.metadata["quota_limit_value"], "3");
     assert_eq!(granted(1, || list(&second, &parent)).await, 1, "another consumer has a day of its own");
     until(&site, MINUTE * 24 * 60).await;
     assert_eq!(granted(1, || list(&first, &parent)).await, 1);
