@@ -1,7 +1,6 @@
 //! Putting the governor into a client's builder.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -57,8 +56,9 @@ impl GcpOptions {
     }
 
     /// How long the slot of a call is kept that was dropped in flight outside [`call`](crate::call()): 5 minutes unless
-    /// said otherwise. Where the policy has an attempt timeout, it is that. An attempt that takes longer goes on, without
-    /// a slot.
+    /// said otherwise. Where the policy has an attempt timeout, it is that and 5 seconds, save for Storage's uploads and
+    /// downloads, which the SDK does not time out. An attempt that takes longer goes on without a slot, and counts as a
+    /// second call when it ends.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
@@ -81,14 +81,10 @@ impl GcpOptions {
     /// `factory` is the type that makes the client: it tells the service where no request does.
     fn client<F>(self) -> (Arc<Client>, bool) {
         let GcpOptions { account, governor, lease, resend_any, recorder } = self;
-        let client = Client {
-            governor,
-            targets: Targets::new(account.as_deref(), std::any::type_name::<F>()),
-            lease,
-            resend_any,
-            awaits_recorder: AtomicBool::new(recorder),
-            quota_project: OnceLock::new(),
-        };
+        let mut client = Client::new(Targets::new(account.as_deref(), std::any::type_name::<F>()), lease);
+        client.governor = governor;
+        client.resend_any = resend_any;
+        client.awaits_recorder = AtomicBool::new(recorder);
         (Arc::new(client), recorder)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use cloud_governor::{Attempt, Call, Classification, Outcome, RetrySettings, Verdict};
+use cloud_governor::{Attempt, Call, Classification, Outcome, Verdict};
 use google_cloud_auth::credentials::{CacheableResource, Credentials, CredentialsProvider};
 use google_cloud_auth::errors::CredentialsError;
 use http::{Extensions, HeaderMap};
@@ -25,6 +25,9 @@ const QUOTA_PROJECT: &str = "x-goog-user-project";
 
 /// How long to remember an attempt whose outcome may never be told: a stream's.
 const UNTOLD: Duration = Duration::from_secs(10);
+
+/// By how much an attempt timeout may be overdue: it begins with the send, and its outcome has to be noticed.
+const GRACE: Duration = Duration::from_secs(5);
 
 type Headers = CacheableResource<HeaderMap>;
 
@@ -50,7 +53,7 @@ impl GovernedCredentials {
 impl CredentialsProvider for GovernedCredentials {
     async fn headers(&self, extensions: Extensions) -> Result<Headers, CredentialsError> {
         let is_first = handover::take_begun(&self.client);
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return self.inner.headers(extensions).await;
         }
@@ -82,18 +85,13 @@ impl GovernedCredentials {
     fn continued(&self, context: &Context, request: &Request) -> Option<Journey> {
         let store = context.store();
         let between = store.take(&self.client, request, |parked| matches!(parked.stage, Stage::Between));
-        if let Some((parked, is_one_of_several)) = between {
-            let mut journey = parked.journey;
-            if is_one_of_several {
-                // The error may be of another request, and must not become this one's.
-                journey.last = None;
-            }
-            return Some(journey);
+        if let Some(parked) = between {
+            return Some(parked.journey);
         }
         // A resumable upload sends several requests, one after the other, before it tells of an outcome: each is a call,
         // and the one before was served.
         request.recorder.as_ref()?;
-        let (before, _) = store.take(&self.client, request, |parked| {
+        let before = store.take(&self.client, request, |parked| {
             matches!(parked.stage, Stage::InFlight(_)) && !parked.journey.is_looped
         })?;
         if let Stage::InFlight(attempt) = before.stage
@@ -114,7 +112,7 @@ impl GovernedCredentials {
     ) -> Result<Headers, CredentialsError> {
         loop {
             let before = journey.clock().now();
-            let attempt = match journey.admit().await {
+            let attempt = match journey.admit(&self.client).await {
                 Ok(attempt) => attempt,
                 Err(refusal) => {
                     context.note_refused(&refusal);
@@ -150,12 +148,15 @@ impl GovernedCredentials {
     /// From here on the request is on its way, and the hooks are what learns of it.
     fn sent(&self, context: &Context, journey: Journey, attempt: Attempt) {
         context.note_admitted(attempt.scope());
-        let lease = if journey.has_outcome() {
-            attempt.timeout().unwrap_or(self.client.lease)
-        } else {
+        let lease = if !journey.has_outcome {
             // A stream is open for long, and nobody says when it ends.
             attempt.release_slot();
             UNTOLD.min(self.client.lease)
+        } else if journey.is_media {
+            // The SDK sets no limit to these.
+            self.client.lease
+        } else {
+            attempt.timeout().map_or(self.client.lease, |timeout| timeout + GRACE)
         };
         context.store().park(journey, Stage::InFlight(attempt), lease);
     }
@@ -172,6 +173,7 @@ impl GovernedCredentials {
 
     /// The token, asked for again while that is worth it. What is charged for the failures is identity, not the service.
     async fn token(&self, context: &Context, extensions: &Extensions) -> Result<Headers, CredentialsError> {
+        let began = self.client.governor().clock().now();
         let mut failing: Option<Failing> = None;
         loop {
             let error = match self.inner.headers(extensions.clone()).await {
@@ -183,7 +185,9 @@ impl GovernedCredentials {
                 }
                 Err(error) => error,
             };
-            let Some(RetrySettings { .. }) = self.client.terms(context) else { return Err(error) };
+            if self.client.terms(context).is_none() {
+                return Err(error);
+            }
             let meaning = if error.is_transient() { Classification::transient() } else { Classification::fatal() };
             let (mut call, attempt) = match failing {
                 Some(Failing { call, attempt }) => (call, attempt),
@@ -191,7 +195,7 @@ impl GovernedCredentials {
                 None => {
                     let call = self.client.governor().call(&self.client.identity());
                     let mut call = context.options().apply(call).without_slot();
-                    let attempt = call.attempted(self.client.governor().clock().now());
+                    let attempt = call.attempted(began);
                     (call, attempt)
                 }
             };

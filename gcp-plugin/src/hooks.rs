@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud_governor::{Attempt, Outcome, Verdict};
+use cloud_governor::{Attempt, GiveUp, Outcome, Verdict};
 use google_cloud_gax::backoff_policy::BackoffPolicy;
 use google_cloud_gax::error::Error;
 use google_cloud_gax::retry_policy::RetryPolicy;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::call::Context;
 use crate::client::Client;
-use crate::error::{Refused, twin};
+use crate::error::{Last, Refused, twin};
 use crate::handover;
 use crate::journey::{Journey, Request};
 use crate::store::{Parked, Stage};
@@ -41,24 +41,21 @@ impl Hooks {
     /// The journey whose attempt has ended.
     fn in_flight(&self, context: &Context, request: &Request) -> Option<(Journey, Attempt)> {
         let in_flight = |parked: &Parked| matches!(parked.stage, Stage::InFlight(_));
-        match context.store().take(&self.client, request, in_flight)?.0 {
+        match context.store().take(&self.client, request, in_flight)? {
             Parked { journey, stage: Stage::InFlight(attempt), .. } => Some((journey, attempt)),
             _ => None,
         }
     }
 
-    /// The same, or one in its stead, if it is overdue and has been given up: then it is counted a second time.
-    fn in_flight_or_late(&self, context: &Context) -> (Journey, Attempt) {
-        let request = Request::current();
-        self.in_flight(context, &request).unwrap_or_else(|| {
-            let mut journey = Journey::begin(&self.client, context, request, true);
-            let attempt = journey.call.attempted(journey.clock().now());
-            (journey, attempt)
-        })
+    /// One in the stead of a journey that was overdue and has been given up: it is counted a second time.
+    fn late(&self, context: &Context, request: Request) -> (Journey, Attempt) {
+        let mut journey = Journey::begin(&self.client, context, request, true);
+        let attempt = journey.call.attempted(journey.clock().now());
+        (journey, attempt)
     }
 
-    fn go_on(&self, context: &Context, mut journey: Journey, last: Error) {
-        journey.last = Some(last);
+    fn go_on(&self, context: &Context, mut journey: Journey, last: Option<Last>) {
+        journey.last = last;
         context.store().park(journey, Stage::Between, self.client.lease);
     }
 }
@@ -66,25 +63,27 @@ impl Hooks {
 impl RetryPolicy for Hooks {
     fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
         handover::judged();
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return RetryResult::Permanent(error);
         }
         if let Some(refused) = Refused::of(&error) {
-            return RetryResult::Exhausted(refused.for_caller());
+            return RetryResult::Exhausted(refused.for_loop(state.start));
         }
         // Neither got as far as an attempt. A token that is worth asking for again has been.
         if error.is_authentication() || error.is_binding() {
             return RetryResult::Permanent(error);
         }
-        let (mut journey, attempt) = self.in_flight_or_late(&context);
+        let request = Request::current();
+        let in_flight = self.in_flight(&context, &request);
         if error.is_serialization() {
             // What was to be sent is at fault.
             return RetryResult::Permanent(error);
         }
+        let (mut journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
         let idempotent = context.options().idempotent.unwrap_or(state.idempotent || self.client.resend_any);
         journey.call = journey.call.idempotent(idempotent);
-        match journey.failed(&context, &attempt, &error) {
+        match journey.failed(&self.client, &context, &attempt, &error) {
             Verdict::Retry { .. } => {}
             Verdict::Done => return RetryResult::Permanent(error),
             _ => return RetryResult::Exhausted(error),
@@ -92,32 +91,32 @@ impl RetryPolicy for Hooks {
         // Of an upload, each request is a call, and the loop's count is what bounds their retries together.
         if self.client.terms(&context).is_none_or(|terms| state.attempt_count > terms.max_retries) {
             journey.call.give_up();
-            context.note_given_up(cloud_governor::GiveUp::RetriesExhausted);
+            context.note_given_up(GiveUp::RetriesExhausted);
             return RetryResult::Exhausted(error);
         }
         let stand_in = twin(&error);
-        self.go_on(&context, journey, error);
+        self.go_on(&context, journey, Some(Last { loop_start: state.start, error }));
         RetryResult::Continue(stand_in)
     }
 
     /// Only a throttler of the call site's own comes here.
-    fn on_throttle(&self, _state: &RetryState, error: Error) -> ThrottleResult {
-        let context = Context::current();
+    fn on_throttle(&self, state: &RetryState, error: Error) -> ThrottleResult {
+        let context = Context::current(&self.client);
         let between = |parked: &Parked| matches!(parked.stage, Stage::Between);
-        let Some((parked, is_one_of_several)) = context.store().take(&self.client, &Request::current(), between) else {
+        let Some(parked) = context.store().take(&self.client, &Request::current(), between) else {
             return ThrottleResult::Exhausted(error);
         };
         let mut journey = parked.journey;
         journey.call.give_up();
-        context.note_given_up(cloud_governor::GiveUp::Stopped);
-        ThrottleResult::Exhausted(journey.last.filter(|_| !is_one_of_several).unwrap_or(error))
+        context.note_given_up(GiveUp::Stopped);
+        ThrottleResult::Exhausted(journey.last.and_then(|last| last.of(state.start)).unwrap_or(error))
     }
 
     fn remaining_time(&self, state: &RetryState) -> Option<Duration> {
         if state.attempt_count == 0 {
             handover::begins(&self.client);
         }
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return None;
         }
@@ -149,7 +148,7 @@ impl RetryThrottler for Hooks {
             return;
         }
         let (RetryResult::Permanent(error) | RetryResult::Exhausted(error) | RetryResult::Continue(error)) = flow;
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip || error.is_authentication() || error.is_binding() {
             return;
         }
@@ -161,23 +160,28 @@ impl RetryThrottler for Hooks {
             context.note_verdict(attempt.finish(Outcome::Success));
             return;
         }
-        let verdict = journey.failed(&context, &attempt, error);
+        let verdict = journey.failed(&self.client, &context, &attempt, error);
         match (verdict, flow) {
-            (Verdict::Retry { .. }, RetryResult::Continue(error)) => self.go_on(&context, journey, twin(error)),
+            (Verdict::Retry { .. }, RetryResult::Continue(_)) => self.go_on(&context, journey, None),
             (Verdict::Retry { .. }, _) => {
                 journey.call.give_up();
-                context.note_given_up(cloud_governor::GiveUp::Stopped);
+                context.note_given_up(GiveUp::Stopped);
             }
             _ => {}
         }
     }
 
     fn on_success(&mut self) {
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return;
         }
-        let (_journey, attempt) = self.in_flight_or_late(&context);
+        let request = Request::current();
+        let in_flight = self.in_flight(&context, &request);
+        let (_journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
         context.note_verdict(attempt.finish(Outcome::Success));
     }
 }
+
+#[cfg(test)]
+mod tests;

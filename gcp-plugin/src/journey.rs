@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cloud_governor::{Attempt, Call, Clock, Governor, Outcome, Refusal, Verdict};
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::call::Context;
 use crate::client::Client;
+use crate::error::Last;
 use crate::facts::Told;
 use crate::recorder::Seen;
 
@@ -91,17 +92,20 @@ fn start(recorder: &RequestRecorder) -> (Instant, Instant) {
 /// One logical call.
 #[derive(Debug)]
 pub(crate) struct Journey {
-    pub(crate) client: Arc<Client>,
+    /// A client keeps the place where its journeys are, so they do not keep the client.
+    client: Weak<Client>,
     pub(crate) governor: Governor,
     pub(crate) request: Request,
     pub(crate) call: Call,
     /// The caller's, if no later outcome takes its place.
-    pub(crate) last: Option<Error>,
+    pub(crate) last: Option<Last>,
     /// The loop has a policy of ours: its outcome is certain to be told.
     pub(crate) is_looped: bool,
     /// Storage's media requests are no rpc.
     pub(crate) is_media: bool,
-    is_poll: bool,
+    /// Whether its outcome will be told, by whichever hook. Of a stream it is not, and there a slot would be held for
+    /// nothing.
+    pub(crate) has_outcome: bool,
 }
 
 impl Journey {
@@ -111,41 +115,41 @@ impl Journey {
         let governor = client.governor();
         let call = context.options().apply(governor.call(&scope));
         Journey {
-            client: Arc::clone(client),
+            client: Arc::downgrade(client),
             call,
             governor,
             request,
             last: None,
             is_looped,
             is_media: seen.as_ref().is_some_and(|seen| seen.rpc.is_none()),
-            is_poll: seen.and_then(|seen| seen.rpc).is_some_and(is_poll),
+            has_outcome: is_looped || seen.is_some_and(|seen| !may_be_stream(&seen)),
         }
     }
 
-    /// Whether its outcome will be told. Of a stream it is not, and there a slot would be held for nothing.
-    pub(crate) fn has_outcome(&self) -> bool {
-        self.is_looped || self.is_media || self.is_poll
+    pub(crate) fn is_of(&self, client: &Arc<Client>) -> bool {
+        std::ptr::eq(self.client.as_ptr(), Arc::as_ptr(client))
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         self.governor.clock()
     }
 
-    /// Waits until the next attempt may be sent. While it is in line, what overdue attempts hold goes back.
-    pub(crate) async fn admit(&mut self) -> Result<Attempt, Refusal> {
+    /// Waits until the next attempt may be sent. While it is in line, what the governor's overdue attempts hold goes back.
+    pub(crate) async fn admit(&mut self, client: &Client) -> Result<Attempt, Refusal> {
+        let outside = client.outside();
         let mut admission = pin!(self.call.admit());
         poll_fn(|cx| {
-            Context::sweep();
+            outside.store().sweep();
             admission.as_mut().poll(cx)
         })
         .await
     }
 
     /// The attempt failed with what the server, or the way to it, had to say.
-    pub(crate) fn failed(&self, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
+    pub(crate) fn failed(&self, client: &Client, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
         let Told { facts, consumer, limit } = Told::of(error);
         if let Some(consumer) = consumer {
-            self.client.targets.learn(self.call.scope(), &consumer);
+            client.targets.learn(self.call.scope(), &consumer);
         }
         let _ = limit;
         let meaning = self.governor.classify(self.call.scope(), facts);
@@ -155,9 +159,9 @@ impl Journey {
     }
 }
 
-/// A poll of a long-running operation goes through the loop with a policy of the poller's, but its outcome is told.
-fn is_poll(rpc: &str) -> bool {
-    rpc.contains("perations/")
+/// Only gRPC streams, which has no templates of URLs. The polls of long-running operations are no streams.
+fn may_be_stream(seen: &Seen) -> bool {
+    seen.template.is_none() && seen.rpc.is_some_and(|rpc| !rpc.contains("perations/"))
 }
 
 #[cfg(test)]

@@ -1,3 +1,8 @@
-//! The clients against a server of their own on this machine.
+//! Official clients against servers on this machine.
 
+mod common;
+mod operations;
+mod plain;
 mod recorder;
+#[cfg(feature = "storage")]
+mod uploads;
