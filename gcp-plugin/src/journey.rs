@@ -151,7 +151,9 @@ impl Journey {
         if let Some(consumer) = consumer {
             client.targets.learn(self.call.scope(), &consumer);
         }
-        let _ = limit;
+        if let Some((calls, per)) = limit {
+            attempt.limit_told(calls, per);
+        }
         let meaning = self.governor.classify(self.call.scope(), facts);
         let verdict = attempt.finish(Outcome::Failure(meaning));
         context.note_verdict(verdict);
