@@ -151,7 +151,12 @@ impl Journey {
         if let Some(consumer) = consumer {
             client.targets.learn(self.call.scope(), &consumer);
         }
-        let _ = limit;
+        // Google's limits are of methods or groups of them: one would hold back the others of a leaf that they share.
+        if let Some((calls, per)) = limit
+            && self.governor.settings(self.call.scope().provider()).is_per_operation(self.call.scope())
+        {
+            attempt.limit_told(calls, per);
+        }
         let meaning = self.governor.classify(self.call.scope(), facts);
         let verdict = attempt.finish(Outcome::Failure(meaning));
         context.note_verdict(verdict);
