@@ -238,3 +238,18 @@ async fn without_a_recorder_a_call_that_begins_does_not_take_anothers_backoff() 
     assert!(took < Duration::from_secs(1), "{took:?}");
     assert!(began.elapsed() >= Duration::from_secs(10));
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_a_recorder_joined_calls_that_all_fail_do_not_spend_the_retries_of_the_first() {
+    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(1));
+    let bench = Bench::new(&governor).without_recorder();
+    let answer = |attempt| async move {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if attempt == 1 { Err(answered(500)) } else { Ok(1) }
+    };
+    let calls = (0..CALLS).map(|_| bench.send(Asked::of("-"), answer));
+    for result in join_all(calls).await {
+        result.unwrap();
+    }
+    assert_eq!(bench.sent(), 2 * CALLS);
+}
