@@ -37,6 +37,7 @@ mod world;
 
 pub use app::{UNUSABLE, config, main, run};
 pub use cloud::{Cloud, Clouds};
+pub(crate) use failure::chain;
 pub use failure::{Failure, Worth};
 pub use found::{Found, FoundInAzure, FoundInGcp};
 pub use job::{Ended, Job, Outcome, Pace};

@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub minute: Duration,
     /// How much of such a minute is left when the simulation starts: Google's are those of the clock on the wall, and a run
-    /// begins in the middle of one. A third of it, unless said otherwise.
+    /// begins in the middle of one. Half of it, unless said otherwise.
     #[arg(long = "minute-left", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub left_of_minute: Option<Duration>,
     /// A real cloud or a compatible server at this URL, instead of the simulation.
@@ -195,7 +195,7 @@ impl Args {
 
     /// How much of Google's minute is left when the simulation starts.
     pub fn minute_left(&self) -> Duration {
-        self.left_of_minute.unwrap_or(self.minute / 3)
+        self.left_of_minute.unwrap_or(self.minute / 2)
     }
 
     /// The services to list, each once: those that are named, or all of the chosen clouds.

@@ -8,5 +8,7 @@ mod world;
 pub use calls::Clients;
 pub use kind::Kind;
 
+pub(crate) use failure::answer;
+
 pub(super) use calls::{Pages, Zone};
 pub(super) use world::Projects;
