@@ -1,7 +1,6 @@
 //! Putting the governor into a client's builder.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -81,14 +80,10 @@ impl GcpOptions {
     /// `factory` is the type that makes the client: it tells the service where no request does.
     fn client<F>(self) -> (Arc<Client>, bool) {
         let GcpOptions { account, governor, lease, resend_any, recorder } = self;
-        let client = Client {
-            governor,
-            targets: Targets::new(account.as_deref(), std::any::type_name::<F>()),
-            lease,
-            resend_any,
-            awaits_recorder: AtomicBool::new(recorder),
-            quota_project: OnceLock::new(),
-        };
+        let mut client = Client::new(Targets::new(account.as_deref(), std::any::type_name::<F>()), lease);
+        client.governor = governor;
+        client.resend_any = resend_any;
+        client.awaits_recorder = AtomicBool::new(recorder);
         (Arc::new(client), recorder)
     }
 }

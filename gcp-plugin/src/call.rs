@@ -3,19 +3,20 @@
 //! A client's methods take no argument for the governor, so what a call should be treated like is said around it.
 
 use std::future::Future;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use cloud_governor::{Call, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope, Verdict};
+use cloud_governor::{Call, Clock, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope, Verdict};
 
+use crate::client::Client;
 use crate::store::Store;
 
 tokio::task_local! {
     static CONTEXT: Arc<Context>;
 }
 
-/// Where the calls belong that are made outside of [`call`].
-static OUTSIDE: LazyLock<Arc<Context>> =
-    LazyLock::new(|| Arc::new(Context { options: CallOptions::new(), store: Store::leased() }));
+/// Where the calls belong that are made outside of [`call`]: one for each clock that governors go by, because clients that
+/// share a governor wait for each other's slots.
+static OUTSIDE: Mutex<Vec<Weak<Context>>> = Mutex::new(Vec::new());
 
 /// Runs a future whose calls, of any attached client, are governed by these options.
 ///
@@ -181,8 +182,19 @@ pub(crate) struct Context {
 
 impl Context {
     /// Of the task that is running.
-    pub(crate) fn current() -> Arc<Context> {
-        CONTEXT.try_with(Arc::clone).unwrap_or_else(|_| Arc::clone(&OUTSIDE))
+    pub(crate) fn current(client: &Client) -> Arc<Context> {
+        CONTEXT.try_with(Arc::clone).unwrap_or_else(|_| client.outside())
+    }
+
+    /// Of the calls that are made outside of [`call`].
+    pub(crate) fn outside(clock: &Arc<dyn Clock>) -> Arc<Context> {
+        let mut all = OUTSIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|context| context.strong_count() > 0);
+        all.iter().filter_map(Weak::upgrade).find(|context| context.store.goes_by(clock)).unwrap_or_else(|| {
+            let context = Arc::new(Context { options: CallOptions::new(), store: Store::leased(Arc::clone(clock)) });
+            all.push(Arc::downgrade(&context));
+            context
+        })
     }
 
     pub(crate) fn options(&self) -> &CallOptions {
@@ -191,11 +203,6 @@ impl Context {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
-    }
-
-    /// Gives back what calls outside of [`call`] hold whose outcome is overdue.
-    pub(crate) fn sweep() {
-        OUTSIDE.store.sweep();
     }
 
     // ===== the report =====

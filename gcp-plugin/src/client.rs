@@ -1,10 +1,10 @@
 //! What the hooks of one attached client share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloud_governor::{Governor, RetryPolicy, RetrySettings, Scope, get_governor};
+use cloud_governor::{Classification, Governor, RetrySettings, Scope, get_governor};
 use google_cloud_gax::error::Error;
 
 use crate::call::Context;
@@ -27,9 +27,23 @@ pub(crate) struct Client {
     pub(crate) awaits_recorder: AtomicBool,
     /// The quota project that the credentials name.
     pub(crate) quota_project: OnceLock<String>,
+    outside: Mutex<Option<Arc<Context>>>,
 }
 
 impl Client {
+    /// One with nothing but its own recorder.
+    pub(crate) fn new(targets: Targets, lease: Duration) -> Self {
+        Client {
+            governor: None,
+            targets,
+            lease,
+            resend_any: false,
+            awaits_recorder: AtomicBool::new(false),
+            quota_project: OnceLock::new(),
+            outside: Mutex::default(),
+        }
+    }
+
     pub(crate) fn governor(&self) -> Governor {
         self.governor.clone().unwrap_or_else(get_governor)
     }
@@ -37,7 +51,7 @@ impl Client {
     /// What a call goes by; `None` where the provider is disabled.
     pub(crate) fn terms(&self, context: &Context) -> Option<RetrySettings> {
         let settings = self.governor().settings(PROVIDER);
-        let policy = context.options().policy.unwrap_or_else(no_policy);
+        let policy = context.options().policy.unwrap_or_default();
         settings.enabled.then(|| policy.over(&settings.retry))
     }
 
@@ -53,19 +67,31 @@ impl Client {
     }
 
     /// Whether a failed request is worth sending again, by what its error says.
-    pub(crate) fn classify(&self, error: &Error) -> cloud_governor::Classification {
+    pub(crate) fn classify(&self, error: &Error) -> Classification {
         self.governor().classify(&self.scope(None), Told::of(error).facts)
     }
 
-    /// Whether both are of the same `attach`.
-    pub(crate) fn is(self: &Arc<Self>, other: &Arc<Client>) -> bool {
-        Arc::ptr_eq(self, other)
+    /// Where its calls belong that are made outside of [`call`](crate::call()).
+    pub(crate) fn outside(&self) -> Arc<Context> {
+        let governor = self.governor();
+        let kept = || self.outside.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept().clone().filter(|context| context.store().goes_by(governor.clock()));
+        known.unwrap_or_else(|| {
+            // The first call, or the process-wide governor was replaced. What the old one's journeys hold goes without
+            // the lock.
+            let context = Context::outside(governor.clock());
+            let replaced = kept().replace(Arc::clone(&context));
+            drop(replaced);
+            context
+        })
     }
 
     /// Takes note of whether a call has a recorder, and says so once if the one that was switched on is not to be found.
     pub(crate) fn note_recorder(&self, has_one: bool) {
         static WARNED: Once = Once::new();
-        if self.awaits_recorder.load(Ordering::Relaxed) && self.awaits_recorder.swap(false, Ordering::Relaxed) && !has_one
+        if self.awaits_recorder.load(Ordering::Relaxed)
+            && self.awaits_recorder.swap(false, Ordering::Relaxed)
+            && !has_one
         {
             WARNED.call_once(|| {
                 tracing::warn!(
@@ -76,8 +102,4 @@ impl Client {
             });
         }
     }
-}
-
-fn no_policy() -> RetryPolicy {
-    RetryPolicy::default()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use cloud_governor::{Attempt, Call, Classification, Outcome, RetrySettings, Verdict};
+use cloud_governor::{Attempt, Call, Classification, Outcome, Verdict};
 use google_cloud_auth::credentials::{CacheableResource, Credentials, CredentialsProvider};
 use google_cloud_auth::errors::CredentialsError;
 use http::{Extensions, HeaderMap};
@@ -50,7 +50,7 @@ impl GovernedCredentials {
 impl CredentialsProvider for GovernedCredentials {
     async fn headers(&self, extensions: Extensions) -> Result<Headers, CredentialsError> {
         let is_first = handover::take_begun(&self.client);
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return self.inner.headers(extensions).await;
         }
@@ -114,7 +114,7 @@ impl GovernedCredentials {
     ) -> Result<Headers, CredentialsError> {
         loop {
             let before = journey.clock().now();
-            let attempt = match journey.admit().await {
+            let attempt = match journey.admit(&self.client).await {
                 Ok(attempt) => attempt,
                 Err(refusal) => {
                     context.note_refused(&refusal);
@@ -172,6 +172,7 @@ impl GovernedCredentials {
 
     /// The token, asked for again while that is worth it. What is charged for the failures is identity, not the service.
     async fn token(&self, context: &Context, extensions: &Extensions) -> Result<Headers, CredentialsError> {
+        let began = self.client.governor().clock().now();
         let mut failing: Option<Failing> = None;
         loop {
             let error = match self.inner.headers(extensions.clone()).await {
@@ -183,7 +184,9 @@ impl GovernedCredentials {
                 }
                 Err(error) => error,
             };
-            let Some(RetrySettings { .. }) = self.client.terms(context) else { return Err(error) };
+            if self.client.terms(context).is_none() {
+                return Err(error);
+            }
             let meaning = if error.is_transient() { Classification::transient() } else { Classification::fatal() };
             let (mut call, attempt) = match failing {
                 Some(Failing { call, attempt }) => (call, attempt),
@@ -191,7 +194,7 @@ impl GovernedCredentials {
                 None => {
                     let call = self.client.governor().call(&self.client.identity());
                     let mut call = context.options().apply(call).without_slot();
-                    let attempt = call.attempted(self.client.governor().clock().now());
+                    let attempt = call.attempted(began);
                     (call, attempt)
                 }
             };

@@ -24,7 +24,7 @@ use cloud_governor::{Facts, GrpcCode, Refusal, Transport};
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, Status};
 
-use details::Details;
+use details::{Details, MOST};
 
 /// How far a chain of errors is followed: one may name itself as its own source.
 const DEEPEST: usize = 32;
@@ -93,7 +93,7 @@ fn answered(facts: Facts<'static>, status: &Status, http: Option<u16>) -> Told {
         None => facts,
     };
     let mut details = Details::default();
-    status.details.iter().for_each(|detail| details.add(detail));
+    status.details.iter().take(MOST).for_each(|detail| details.add(detail));
     details.told(facts, &status.message)
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud_governor::{Attempt, Outcome, Verdict};
+use cloud_governor::{Attempt, GiveUp, Outcome, Verdict};
 use google_cloud_gax::backoff_policy::BackoffPolicy;
 use google_cloud_gax::error::Error;
 use google_cloud_gax::retry_policy::RetryPolicy;
@@ -47,14 +47,11 @@ impl Hooks {
         }
     }
 
-    /// The same, or one in its stead, if it is overdue and has been given up: then it is counted a second time.
-    fn in_flight_or_late(&self, context: &Context) -> (Journey, Attempt) {
-        let request = Request::current();
-        self.in_flight(context, &request).unwrap_or_else(|| {
-            let mut journey = Journey::begin(&self.client, context, request, true);
-            let attempt = journey.call.attempted(journey.clock().now());
-            (journey, attempt)
-        })
+    /// One in the stead of a journey that was overdue and has been given up: it is counted a second time.
+    fn late(&self, context: &Context, request: Request) -> (Journey, Attempt) {
+        let mut journey = Journey::begin(&self.client, context, request, true);
+        let attempt = journey.call.attempted(journey.clock().now());
+        (journey, attempt)
     }
 
     fn go_on(&self, context: &Context, mut journey: Journey, last: Error) {
@@ -66,7 +63,7 @@ impl Hooks {
 impl RetryPolicy for Hooks {
     fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
         handover::judged();
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return RetryResult::Permanent(error);
         }
@@ -77,14 +74,16 @@ impl RetryPolicy for Hooks {
         if error.is_authentication() || error.is_binding() {
             return RetryResult::Permanent(error);
         }
-        let (mut journey, attempt) = self.in_flight_or_late(&context);
+        let request = Request::current();
+        let in_flight = self.in_flight(&context, &request);
         if error.is_serialization() {
             // What was to be sent is at fault.
             return RetryResult::Permanent(error);
         }
+        let (mut journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
         let idempotent = context.options().idempotent.unwrap_or(state.idempotent || self.client.resend_any);
         journey.call = journey.call.idempotent(idempotent);
-        match journey.failed(&context, &attempt, &error) {
+        match journey.failed(&self.client, &context, &attempt, &error) {
             Verdict::Retry { .. } => {}
             Verdict::Done => return RetryResult::Permanent(error),
             _ => return RetryResult::Exhausted(error),
@@ -92,7 +91,7 @@ impl RetryPolicy for Hooks {
         // Of an upload, each request is a call, and the loop's count is what bounds their retries together.
         if self.client.terms(&context).is_none_or(|terms| state.attempt_count > terms.max_retries) {
             journey.call.give_up();
-            context.note_given_up(cloud_governor::GiveUp::RetriesExhausted);
+            context.note_given_up(GiveUp::RetriesExhausted);
             return RetryResult::Exhausted(error);
         }
         let stand_in = twin(&error);
@@ -102,14 +101,14 @@ impl RetryPolicy for Hooks {
 
     /// Only a throttler of the call site's own comes here.
     fn on_throttle(&self, _state: &RetryState, error: Error) -> ThrottleResult {
-        let context = Context::current();
+        let context = Context::current(&self.client);
         let between = |parked: &Parked| matches!(parked.stage, Stage::Between);
         let Some((parked, is_one_of_several)) = context.store().take(&self.client, &Request::current(), between) else {
             return ThrottleResult::Exhausted(error);
         };
         let mut journey = parked.journey;
         journey.call.give_up();
-        context.note_given_up(cloud_governor::GiveUp::Stopped);
+        context.note_given_up(GiveUp::Stopped);
         ThrottleResult::Exhausted(journey.last.filter(|_| !is_one_of_several).unwrap_or(error))
     }
 
@@ -117,7 +116,7 @@ impl RetryPolicy for Hooks {
         if state.attempt_count == 0 {
             handover::begins(&self.client);
         }
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return None;
         }
@@ -149,7 +148,7 @@ impl RetryThrottler for Hooks {
             return;
         }
         let (RetryResult::Permanent(error) | RetryResult::Exhausted(error) | RetryResult::Continue(error)) = flow;
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip || error.is_authentication() || error.is_binding() {
             return;
         }
@@ -161,23 +160,28 @@ impl RetryThrottler for Hooks {
             context.note_verdict(attempt.finish(Outcome::Success));
             return;
         }
-        let verdict = journey.failed(&context, &attempt, error);
+        let verdict = journey.failed(&self.client, &context, &attempt, error);
         match (verdict, flow) {
             (Verdict::Retry { .. }, RetryResult::Continue(error)) => self.go_on(&context, journey, twin(error)),
             (Verdict::Retry { .. }, _) => {
                 journey.call.give_up();
-                context.note_given_up(cloud_governor::GiveUp::Stopped);
+                context.note_given_up(GiveUp::Stopped);
             }
             _ => {}
         }
     }
 
     fn on_success(&mut self) {
-        let context = Context::current();
+        let context = Context::current(&self.client);
         if context.options().skip {
             return;
         }
-        let (_journey, attempt) = self.in_flight_or_late(&context);
+        let request = Request::current();
+        let in_flight = self.in_flight(&context, &request);
+        let (_journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
         context.note_verdict(attempt.finish(Outcome::Success));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cloud_governor::{Attempt, Call, Clock, Governor, Outcome, Refusal, Verdict};
@@ -91,7 +91,8 @@ fn start(recorder: &RequestRecorder) -> (Instant, Instant) {
 /// One logical call.
 #[derive(Debug)]
 pub(crate) struct Journey {
-    pub(crate) client: Arc<Client>,
+    /// A client keeps the place where its journeys are, so they do not keep the client.
+    client: Weak<Client>,
     pub(crate) governor: Governor,
     pub(crate) request: Request,
     pub(crate) call: Call,
@@ -111,7 +112,7 @@ impl Journey {
         let governor = client.governor();
         let call = context.options().apply(governor.call(&scope));
         Journey {
-            client: Arc::clone(client),
+            client: Arc::downgrade(client),
             call,
             governor,
             request,
@@ -120,6 +121,10 @@ impl Journey {
             is_media: seen.as_ref().is_some_and(|seen| seen.rpc.is_none()),
             is_poll: seen.and_then(|seen| seen.rpc).is_some_and(is_poll),
         }
+    }
+
+    pub(crate) fn is_of(&self, client: &Arc<Client>) -> bool {
+        std::ptr::eq(self.client.as_ptr(), Arc::as_ptr(client))
     }
 
     /// Whether its outcome will be told. Of a stream it is not, and there a slot would be held for nothing.
@@ -131,21 +136,22 @@ impl Journey {
         self.governor.clock()
     }
 
-    /// Waits until the next attempt may be sent. While it is in line, what overdue attempts hold goes back.
-    pub(crate) async fn admit(&mut self) -> Result<Attempt, Refusal> {
+    /// Waits until the next attempt may be sent. While it is in line, what the governor's overdue attempts hold goes back.
+    pub(crate) async fn admit(&mut self, client: &Client) -> Result<Attempt, Refusal> {
+        let outside = client.outside();
         let mut admission = pin!(self.call.admit());
         poll_fn(|cx| {
-            Context::sweep();
+            outside.store().sweep();
             admission.as_mut().poll(cx)
         })
         .await
     }
 
     /// The attempt failed with what the server, or the way to it, had to say.
-    pub(crate) fn failed(&self, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
+    pub(crate) fn failed(&self, client: &Client, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
         let Told { facts, consumer, limit } = Told::of(error);
         if let Some(consumer) = consumer {
-            self.client.targets.learn(self.call.scope(), &consumer);
+            client.targets.learn(self.call.scope(), &consumer);
         }
         let _ = limit;
         let meaning = self.governor.classify(self.call.scope(), facts);

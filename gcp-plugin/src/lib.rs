@@ -16,6 +16,8 @@ mod recorder;
 mod services;
 mod store;
 mod target;
+#[cfg(test)]
+mod testing;
 
 #[cfg(feature = "storage")]
 pub use attach::attach_storage;

@@ -68,7 +68,7 @@ impl Polling {
 
 impl PollingErrorPolicy for Polling {
     fn on_error(&self, state: &PollingState, error: Error) -> RetryResult {
-        let context = Context::current();
+        let context = Context::current(&self.client);
         let Some(terms) = self.client.terms(&context).filter(|_| !context.options().skip) else {
             return RetryResult::Permanent(error);
         };

@@ -14,7 +14,9 @@
 //! | each poll of a Compute operation | `compute` | `google.cloud.compute.v1.zoneOperations/getOperation` | `../operations/{operation}` | `//compute.googleapis.com/projects/p1/zones/z/operations/o` |
 //! | Storage, reads | `storage` | none | `/storage/v1/b/{bucket}/o/{object}` | `//storage.googleapis.com/projects/_/buckets/b1` |
 //! | Storage, uploads, each request of a resumable one too | `storage` | none | `/upload/storage/v1/b/{bucket}/o` | the same |
+//! | Storage, reads of many ranges, gRPC | `storage` | `google.storage.v2.Storage/BidiStreamingRead` | as of a read | the same |
 //! | StorageControl, gRPC, buckets and objects | `storage` | `google.storage.v2.Storage/GetBucket` | none | none |
+//! | StorageControl, gRPC, folders | `storage` | `google.storage.control.v2.StorageControl/GetFolder` | none | `//storage.googleapis.com/projects/_/buckets/b1/folders/f` |
 //!
 //! The HTTP method is not among it: the recorder learns it when the first attempt is sent, which is too late to name the
 //! operation by.

@@ -17,8 +17,8 @@ use crate::journey::{Journey, Request};
 /// among ten thousand, and without a recorder the oldest comes first.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Whether nothing else ends a journey whose outcome never comes.
-    is_leased: bool,
+    /// The clock of the leases, if nothing else ends a journey whose outcome never comes.
+    clock: Option<Arc<dyn Clock>>,
     inner: Mutex<Inner>,
 }
 
@@ -28,8 +28,8 @@ struct Inner {
     number: u64,
     /// No journey's start is known less precisely than this.
     widest: Duration,
-    /// The lease that ends first, or one that was as short.
-    first_lease: Option<Lease>,
+    /// No lease ends before this.
+    first_end: Option<Timestamp>,
     is_closed: bool,
 }
 
@@ -38,7 +38,7 @@ struct Inner {
 pub(crate) struct Parked {
     pub(crate) journey: Journey,
     pub(crate) stage: Stage,
-    lease: Option<Lease>,
+    lease_ends: Option<Timestamp>,
 }
 
 /// Where a journey waits.
@@ -50,36 +50,25 @@ pub(crate) enum Stage {
     Between,
 }
 
-#[derive(Debug, Clone)]
-struct Lease {
-    clock: Arc<dyn Clock>,
-    ends: Timestamp,
-}
-
-impl Lease {
-    fn left(&self) -> Duration {
-        self.ends.until(self.clock.now())
-    }
-}
-
 impl Store {
     /// For calls that nothing but a lease ends.
-    pub(crate) fn leased() -> Self {
-        Store { is_leased: true, inner: Mutex::default() }
+    pub(crate) fn leased(clock: Arc<dyn Clock>) -> Self {
+        Store { clock: Some(clock), inner: Mutex::default() }
     }
 
     /// For calls that end with what holds the store.
     pub(crate) fn unleased() -> Self {
-        Store { is_leased: false, inner: Mutex::default() }
+        Store { clock: None, inner: Mutex::default() }
+    }
+
+    /// Whether its leases go by this clock.
+    pub(crate) fn goes_by(&self, clock: &Arc<dyn Clock>) -> bool {
+        self.clock.as_ref().is_some_and(|own| Arc::ptr_eq(own, clock))
     }
 
     pub(crate) fn park(&self, journey: Journey, stage: Stage, lease: Duration) {
-        let lease = self.is_leased.then(|| {
-            let clock = Arc::clone(journey.clock());
-            Lease { ends: clock.now() + lease, clock }
-        });
-        let parked = Parked { journey, stage, lease };
-        let refused = self.lock().park(parked);
+        let lease_ends = self.clock.as_ref().map(|clock| clock.now() + lease);
+        let refused = self.lock().park(Parked { journey, stage, lease_ends });
         drop(refused);
         self.sweep();
     }
@@ -93,7 +82,7 @@ impl Store {
         wanted: impl Fn(&Parked) -> bool,
     ) -> Option<(Parked, bool)> {
         let found = self.lock().take(request, |parked| {
-            parked.journey.client.is(client) && wanted(parked) && parked.journey.request.is(request)
+            parked.journey.is_of(client) && wanted(parked) && parked.journey.request.is(request)
         });
         self.sweep();
         found
@@ -101,8 +90,9 @@ impl Store {
 
     /// Ends the journeys whose lease has ended.
     pub(crate) fn sweep(&self) {
-        if self.is_leased {
-            let overdue = self.lock().overdue();
+        if let Some(clock) = &self.clock {
+            let now = clock.now();
+            let overdue = self.lock().overdue(now);
             drop(overdue);
         }
     }
@@ -133,11 +123,7 @@ impl Inner {
             self.widest = Duration::ZERO;
         }
         self.widest = self.widest.max(latest.saturating_duration_since(earliest));
-        if let Some(lease) = &parked.lease
-            && self.first_lease.as_ref().is_none_or(|first| lease.left() < first.left())
-        {
-            self.first_lease = Some(lease.clone());
-        }
+        self.first_end = self.first_end.into_iter().chain(parked.lease_ends).min();
         self.number += 1;
         self.parked.insert((earliest, self.number), parked)
     }
@@ -158,14 +144,13 @@ impl Inner {
         self.parked.remove(&key).map(|parked| (parked, is_one_of_several))
     }
 
-    fn overdue(&mut self) -> Vec<Parked> {
-        if self.first_lease.as_ref().is_none_or(|lease| !lease.left().is_zero()) {
+    fn overdue(&mut self, now: Timestamp) -> Vec<Parked> {
+        if self.first_end.is_none_or(|end| now < end) {
             return Vec::new();
         }
-        let overdue = self.parked.extract_if(.., |_, parked| parked.lease.as_ref().is_some_and(|l| l.left().is_zero()));
-        let overdue = overdue.map(|(_, parked)| parked).collect();
-        let leases = self.parked.values().filter_map(|parked| parked.lease.as_ref());
-        self.first_lease = leases.min_by_key(|lease| lease.left()).cloned();
+        let is_overdue = |_: &_, parked: &mut Parked| parked.lease_ends.is_some_and(|end| end <= now);
+        let overdue = self.parked.extract_if(.., is_overdue).map(|(_, parked)| parked).collect();
+        self.first_end = self.parked.values().filter_map(|parked| parked.lease_ends).min();
         overdue
     }
 }

@@ -89,10 +89,11 @@ impl Targets {
         }
     }
 
-    /// Takes note of whom an answer says that a call was charged to. `scope` is what [`of`](Targets::of) gave for the
-    /// call.
+    /// Takes note of whom an answer says that a call in this scope was charged to.
     pub(crate) fn learn(&self, scope: &Scope, consumer: &str) {
-        if !services::is_client_based(scope.service()) || !is_consumer(consumer) || self.joined.get().is_some() {
+        // A scope that was given by hand may be called anything, which says nothing of other clients.
+        let is_ours = scope.account() == self.own || is_consumer(scope.account());
+        if !is_ours || !services::is_client_based(scope.service()) || !is_consumer(consumer) {
             return;
         }
         let mut known = CHARGED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,8 +116,8 @@ static CHARGED: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::
 /// How many such projects are remembered: whoever answers must not fill the memory.
 const MOST_CHARGED: usize = 1024;
 
-fn is_consumer(consumer: &str) -> bool {
-    consumer.len() <= 128 && resource_account(consumer) == Some(consumer)
+fn is_consumer(account: &str) -> bool {
+    account.len() <= 128 && resource_account(account) == Some(account)
 }
 
 // ===== accounts =====

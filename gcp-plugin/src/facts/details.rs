@@ -16,6 +16,10 @@ const QUOTA: &str = "QUOTA_EXCEEDED";
 /// The longest reason that `google.rpc.ErrorInfo` allows.
 const LONGEST_REASON: usize = 63;
 const LONGEST_NAME: usize = 128;
+/// How much of a message rules look at.
+const LONGEST_MESSAGE: usize = 8 * 1024;
+/// Details and errors beyond these say nothing new.
+pub(super) const MOST: usize = 32;
 
 /// What the details say. Only what has the form of a name is kept, since facts are shown: an answer may quote anything.
 #[derive(Default)]
@@ -40,10 +44,9 @@ impl Details {
                 self.wait(info.retry_delay.and_then(|delay| delay.try_into().ok()));
             }
             StatusDetails::QuotaFailure(failure) => {
-                failure
-                    .violations
-                    .iter()
-                    .for_each(|violation| self.violation(&violation.quota_id, &violation.description));
+                for violation in failure.violations.iter().take(MOST) {
+                    self.violation(&violation.quota_id, &violation.description);
+                }
             }
             _ => {}
         }
@@ -132,6 +135,7 @@ impl Details {
 
     /// All of it, with the message of the answer.
     pub(super) fn told(mut self, facts: Facts<'static>, message: &str) -> Told {
+        let (message, _) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
         self.look_into(message);
         let mut facts = self.quotas.into_iter().fold(facts.message(message.to_owned()), Facts::quota);
         if let Some(reason) = self.reason {
@@ -148,7 +152,8 @@ impl Details {
 }
 
 fn is_reason(text: &str) -> bool {
-    text.len() <= LONGEST_REASON && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    let length = 1..=LONGEST_REASON;
+    length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// A quota's name or unit: `ReadRequestsPerMinutePerProject`, `USER-100s`, `1/min/{project}`.

@@ -4,26 +4,23 @@ use cloud_governor::{Facts, RetryAfter};
 use serde_json::Value;
 
 use super::Told;
-use super::details::Details;
+use super::details::{Details, MOST};
 
 /// Longer bodies are no error of an API.
 const LONGEST: usize = 64 * 1024;
-/// How much of a text is looked at.
-const LONGEST_TEXT: usize = 8 * 1024;
-/// Details and errors beyond these say nothing new.
-const MOST_DETAILS: usize = 32;
 
 /// The body of an answer with this head.
 pub(super) fn read(body: &[u8], facts: Facts<'static>) -> Told {
     let root = Some(body).filter(|body| body.len() <= LONGEST).and_then(|body| serde_json::from_slice(body).ok());
     match root.as_ref().and_then(|root: &Value| root.get("error")).filter(|error| error.is_object()) {
         Some(error) => read_error(error, facts),
-        None => Details::default().told(facts, &start_of(body)),
+        // A text, or the page of a load balancer.
+        None => Details::default().told(facts, &String::from_utf8_lossy(body.get(..LONGEST).unwrap_or(body))),
     }
 }
 
 fn read_error(error: &Value, facts: Facts<'static>) -> Told {
-    let entries = |key: &str| error.get(key).and_then(Value::as_array).into_iter().flatten().take(MOST_DETAILS);
+    let entries = |key: &str| error.get(key).and_then(Value::as_array).into_iter().flatten().take(MOST);
     let mut details = Details::default();
     entries("details").for_each(|detail| add(&mut details, detail));
     for item in entries("errors") {
@@ -46,7 +43,7 @@ fn add(details: &mut Details, detail: &Value) {
         }
         Some("QuotaFailure") => {
             let violations = detail.get("violations").and_then(Value::as_array);
-            for violation in violations.into_iter().flatten().take(MOST_DETAILS) {
+            for violation in violations.into_iter().flatten().take(MOST) {
                 details.violation(as_text(violation, "quotaId"), as_text(violation, "description"));
             }
         }
@@ -56,8 +53,4 @@ fn add(details: &mut Details, detail: &Value) {
 
 fn as_text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn start_of(body: &[u8]) -> String {
-    String::from_utf8_lossy(body.get(..LONGEST_TEXT).unwrap_or(body)).into_owned()
 }

@@ -191,6 +191,16 @@ fn nothing_is_learnt_of_services_that_charge_the_resource_or_from_what_is_no_pro
     }
 }
 
+#[test]
+fn an_account_that_was_given_by_hand_is_nobody_elses() {
+    let client = targets(None);
+    let by_hand = Scope::new("gcp", "tenant-a", "", "cloudasset");
+    client.learn(&by_hand, "projects/9010");
+    let own = client.of(Some(&list_assets()), None);
+    client.learn(&own, "projects/9010");
+    assert_eq!(client.of(Some(&list_assets()), None), own);
+}
+
 // ===== services and operations =====
 
 #[test]

@@ -72,6 +72,17 @@ fn a_reason_that_the_client_lost_is_read_off_the_message() {
     }
 }
 
+#[test]
+fn the_first_reason_counts_that_is_one() {
+    for (first, class_is) in [("", Class::Throttled), ("not a reason", Class::Throttled), ("OTHER", Class::Fatal)] {
+        let details = format!(
+            r#"[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"{first}"}},
+                {{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED"}}]"#
+        );
+        assert_eq!(class(&answer(403, "PERMISSION_DENIED", "", &details)), class_is, "{first}");
+    }
+}
+
 // ===== quotas =====
 
 #[test]

@@ -1,0 +1,11 @@
+//! The hooks under the SDK's own loop.
+
+mod apart;
+mod cancel;
+mod idempotence;
+mod others;
+mod polls;
+mod refusals;
+mod retries;
+mod tokens;
+mod uploads;

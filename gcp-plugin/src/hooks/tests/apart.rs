@@ -1,0 +1,178 @@
+//! Every attempt belongs to its own call, whoever else is on the way.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::time::Duration;
+
+use cloud_governor::{Governor, Scope, Totals};
+use futures_util::future::{BoxFuture, join_all};
+use google_cloud_gax::error::Error;
+
+use crate::testing::{Asked, Bench, Step, answered, by_scope, fast, governor, leaf};
+use crate::{CallOptions, CallReport, call};
+
+const CALLS: usize = 400;
+
+fn account(call: usize) -> String {
+    format!("projects/p{call}")
+}
+
+/// How often a call fails before it is served.
+fn failures(call: usize) -> usize {
+    call % 4
+}
+
+fn governed() -> Governor {
+    governor(|gcp| fast(gcp).retry_budget(10_000))
+}
+
+/// Whether a call's failures are throttles. Those of calls that share a scope are not: it would slow them all down.
+fn is_throttled(call: usize, scope: &Scope) -> bool {
+    call % 2 == 1 && *scope == leaf(&account(call))
+}
+
+/// Fails as often as is due.
+fn outcome(call: usize, attempt: usize, scope: &Scope) -> Result<u32, Error> {
+    match attempt {
+        attempt if attempt > failures(call) => Ok(call as u32),
+        _ if is_throttled(call, scope) => Err(answered(429)),
+        _ => Err(answered(500)),
+    }
+}
+
+/// Sends one request that its own scope, or another that all share, is charged for.
+fn send(bench: &Bench, number: usize, scope: &Scope) -> BoxFuture<'static, Result<u32, Error>> {
+    let scope = scope.clone();
+    let answer = move |attempt| {
+        let outcome = outcome(number, attempt, &scope);
+        async move {
+            tokio::time::sleep(Duration::from_millis((number * 7 % 13) as u64)).await;
+            outcome
+        }
+    };
+    bench.send(Asked::of(&account(number)), answer)
+}
+
+/// Inside `call`, with a scope of its own.
+async fn scoped(bench: Bench, number: usize) {
+    let report = CallReport::new();
+    let scope = leaf(&account(number));
+    let options = CallOptions::new().scope(scope.clone()).report(&report);
+    assert_eq!(call(options, send(&bench, number, &scope)).await.unwrap(), number as u32);
+    assert_eq!(report.attempts() as usize, 1 + failures(number));
+    assert_eq!(report.scope(), Some(scope));
+}
+
+/// Outside of `call`.
+async fn bare(bench: Bench, number: usize, scope: Scope) {
+    assert_eq!(send(&bench, number, &scope).await.unwrap(), number as u32);
+}
+
+fn expected(scope: impl Fn(usize) -> Scope) -> BTreeMap<Scope, (u64, u64, u64, u64)> {
+    let mut all = BTreeMap::new();
+    for call in 0..CALLS {
+        let failures = failures(call) as u64;
+        let (operations, calls, throttled, transient) = all.entry(scope(call)).or_default();
+        *operations += 1;
+        *calls += 1 + failures;
+        *if is_throttled(call, &scope(call)) { throttled } else { transient } += failures;
+    }
+    all
+}
+
+fn counted(governor: &Governor) -> BTreeMap<Scope, (u64, u64, u64, u64)> {
+    let counts = |totals: Totals| (totals.operations, totals.calls, totals.throttled, totals.transient_errors);
+    by_scope(governor).into_iter().map(|(scope, totals)| (scope, counts(totals))).collect()
+}
+
+async fn spawned<F: Future<Output = ()> + Send + 'static>(calls: impl Iterator<Item = F>) {
+    for call in calls.map(tokio::spawn).collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+}
+
+fn own(number: usize) -> Scope {
+    leaf(&account(number))
+}
+
+#[tokio::test(start_paused = true)]
+async fn four_hundred_joined_in_one_task_with_the_clock_standing_still() {
+    let governor = governed();
+    let bench = Bench::new(&governor);
+    join_all((0..CALLS).map(|number| bare(bench.clone(), number, own(number)))).await;
+    assert_eq!(counted(&governor), expected(own));
+}
+
+#[tokio::test]
+async fn four_hundred_joined_in_one_task() {
+    let governor = governed();
+    let bench = Bench::new(&governor);
+    join_all((0..CALLS).map(|number| bare(bench.clone(), number, own(number)))).await;
+    assert_eq!(counted(&governor), expected(own));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn four_hundred_spawned_on_four_threads() {
+    let governor = governed();
+    let bench = Bench::new(&governor);
+    spawned((0..CALLS).map(|number| bare(bench.clone(), number, own(number)))).await;
+    assert_eq!(counted(&governor), expected(own));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn four_hundred_spawned_without_a_recorder_each_in_a_scope_of_its_own() {
+    let governor = governed();
+    let bench = Bench::new(&governor).without_recorder();
+    spawned((0..CALLS).map(|number| scoped(bench.clone(), number))).await;
+    assert_eq!(counted(&governor), expected(own));
+}
+
+#[tokio::test(start_paused = true)]
+async fn four_hundred_joined_without_a_recorder_each_in_a_scope_of_its_own() {
+    let governor = governed();
+    let bench = Bench::new(&governor).without_recorder();
+    join_all((0..CALLS).map(|number| scoped(bench.clone(), number))).await;
+    assert_eq!(counted(&governor), expected(own));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn without_a_recorder_spawned_calls_of_the_clients_scope_are_kept_apart_by_their_tasks() {
+    // Those that fail three times need all their retries: one that got another's would not come through.
+    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(3));
+    let bench = Bench::new(&governor).without_recorder();
+    let scope = bench.client.scope(None);
+    spawned((0..CALLS).map(|number| bare(bench.clone(), number, scope.clone()))).await;
+    assert_eq!(counted(&governor), expected(|_| scope.clone()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_recorder_calls_joined_in_one_task_add_up_and_all_end() {
+    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(1000));
+    let bench = Bench::new(&governor).without_recorder();
+    let scope = bench.client.scope(None);
+    join_all((0..CALLS).map(|number| bare(bench.clone(), number, scope.clone()))).await;
+    assert_eq!(counted(&governor), expected(|_| scope.clone()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_requests_at_the_same_moment_each_get_their_retries() {
+    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(2));
+    let bench = Bench::new(&governor);
+    let script: &[Step] = &[|| Err(answered(500)), || Err(answered(500)), || Ok(1)];
+    let calls = (0..50).map(|_| bench.play(Asked::of("projects/same"), script));
+    for result in join_all(calls).await {
+        result.unwrap();
+    }
+    assert_eq!(bench.sent(), 150);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_two_clients_in_one_call_are_kept_apart() {
+    let governor = governed();
+    let (one, other) = (Bench::new(&governor).without_recorder(), Bench::new(&governor).without_recorder());
+    let script: &[Step] = &[|| Err(answered(500)), || Ok(1)];
+    let both = async { tokio::join!(one.play(Asked::of("-"), script), other.play(Asked::of("-"), &[|| Ok(2)])) };
+    let (first, second) = call(CallOptions::new(), both).await;
+    assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
+    assert_eq!((one.sent(), other.sent()), (2, 1));
+}

@@ -1,0 +1,8 @@
+//! Official clients against servers on this machine.
+
+mod common;
+mod operations;
+mod plain;
+mod recorder;
+#[cfg(feature = "storage")]
+mod uploads;
