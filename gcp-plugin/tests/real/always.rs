@@ -5,12 +5,10 @@ use std::pin::Pin;
 
 use cloud_governor::Governor;
 use cloud_governor_gcp::refusal;
-use google_cloud_gax::paginator::ItemPaginator;
 use google_cloud_gax::error::Error;
-use tonic::Code;
-use tonic_types::ErrorDetails;
+use google_cloud_gax::paginator::ItemPaginator;
 
-use crate::common::{BUCKET, answered, assets, by, control, governor, instances, millis, slots_in_use, storage, totals};
+use crate::common::{BUCKET, answered, assets, by, governor, instances, slots_in_use, storage, totals};
 use crate::reply::Reply;
 use crate::server::Server;
 
@@ -60,15 +58,13 @@ async fn call(call: Call, server: &Server, governor: &Governor) -> Answer {
         ListInstances | GetInstance | InsertInstance => {
             let client = instances(server, options).await;
             match call {
-                ListInstances => Box::pin(async move {
-                    client.list().set_project("p1").set_zone(ZONE).send().await.map(drop)
-                }),
+                ListInstances => {
+                    Box::pin(async move { client.list().set_project("p1").set_zone(ZONE).send().await.map(drop) })
+                }
                 GetInstance => Box::pin(async move {
                     client.get().set_project("p1").set_zone(ZONE).set_instance("i").send().await.map(drop)
                 }),
-                _ => Box::pin(async move {
-                    client.insert().set_project("p1").set_zone(ZONE).send().await.map(drop)
-                }),
+                _ => Box::pin(async move { client.insert().set_project("p1").set_zone(ZONE).send().await.map(drop) }),
             }
         }
         _ => {
@@ -98,10 +94,11 @@ async fn check(calls: &[Call], reply: Reply, expected: Answered, sent: impl Fn(u
             let server = Server::always(reply.clone());
             let governor = governor(|gcp| gcp.max_retries(retries));
             let error = call(what, &server, &governor).await.await.expect_err("always");
-            let said = std::iter::successors(Some(&error as &(dyn std::error::Error + 'static)), |error| error.source())
-                .filter_map(|error| error.downcast_ref::<Error>())
-                .map(answered)
-                .find(|said| *said != (None, None));
+            let said =
+                std::iter::successors(Some(&error as &(dyn std::error::Error + 'static)), |error| error.source())
+                    .filter_map(|error| error.downcast_ref::<Error>())
+                    .map(answered)
+                    .find(|said| *said != (None, None));
             assert_eq!(said.unwrap_or_default(), expected, "{what:?}: {error:?}");
             assert!(refusal(&error).is_none(), "{what:?}: {error:?}");
             let totals = totals(&governor);
@@ -122,7 +119,7 @@ fn one(_: u32) -> u64 {
 
 // ===== REST =====
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rest_call_that_is_always_throttled_is_sent_once_and_for_each_retry() {
     let expected = (Some(429), Some("RESOURCE_EXHAUSTED"));
     for reply in [Reply::rate_limited("projects/123"), Reply::error(429, "RESOURCE_EXHAUSTED")] {
@@ -132,14 +129,14 @@ async fn a_rest_call_that_is_always_throttled_is_sent_once_and_for_each_retry() 
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_compute_call_that_is_always_over_its_rate_is_sent_once_and_for_each_retry() {
     let reply = Reply::legacy(403, "rateLimitExceeded").header("retry-after", "0");
     let expected = (Some(403), Some("UNKNOWN"));
     check(&[ListInstances, GetInstance, InsertInstance], reply, expected, every).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rest_call_to_a_service_that_is_always_down_is_sent_once_and_for_each_retry() {
     for (status, code) in [(503, "UNAVAILABLE"), (500, "INTERNAL"), (502, "UNKNOWN"), (504, "DEADLINE_EXCEEDED")] {
         let reply = Reply::error(status, code);
@@ -148,13 +145,13 @@ async fn a_rest_call_to_a_service_that_is_always_down_is_sent_once_and_for_each_
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rest_call_whose_connection_is_always_reset_is_sent_once_and_for_each_retry() {
     check(&REPEATABLE, Reply::Reset, (None, None), every).await;
     check(&ONCE, Reply::Reset, (None, None), one).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rest_call_that_is_refused_for_good_is_sent_once() {
     for (status, code) in [(403, "PERMISSION_DENIED"), (404, "NOT_FOUND"), (400, "INVALID_ARGUMENT")] {
         for &what in REPEATABLE.iter().chain(&ONCE) {

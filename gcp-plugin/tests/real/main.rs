@@ -9,3 +9,4 @@ mod reply;
 mod server;
 
 mod always;
+mod always_grpc;

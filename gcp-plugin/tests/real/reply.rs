@@ -136,9 +136,7 @@ impl Reply {
     /// A status in the head: nothing follows.
     pub(crate) fn trailers_only(code: Code, details: Option<ErrorDetails>) -> Self {
         let headers = status(code, details);
-        Reply::new(200, "")
-            .header("content-type", "application/grpc")
-            .changed(|answer| answer.headers.extend(headers))
+        Reply::new(200, "").header("content-type", "application/grpc").changed(|answer| answer.headers.extend(headers))
     }
 
     /// A status where it belongs if messages came before it.
