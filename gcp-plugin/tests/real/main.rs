@@ -10,3 +10,6 @@ mod server;
 
 mod always;
 mod always_grpc;
+mod at_once;
+mod cancel;
+mod cancel_many;

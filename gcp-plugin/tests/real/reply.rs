@@ -91,8 +91,11 @@ impl Reply {
 
     /// An error as the newer services say it, without details.
     pub(crate) fn error(status: u16, code: &str) -> Self {
-        let error = format!(r#"{{"error":{{"code":{status},"message":"{code} it is","status":"{code}"}}}}"#);
-        Reply::failed(status, error)
+        Reply::saying(status, code, &format!("{code} it is"))
+    }
+
+    pub(crate) fn saying(status: u16, code: &str, message: &str) -> Self {
+        Reply::failed(status, format!(r#"{{"error":{{"code":{status},"message":"{message}","status":"{code}"}}}}"#))
     }
 
     /// A rate quota of the minute that names itself, and whom it counts for.
