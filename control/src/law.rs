@@ -22,7 +22,7 @@ pub struct Law {
 enum Kind {
     /// The governor, with this setting for every provider.
     Governor(&'static str),
-    /// The same, but it does not hear what the server says is left.
+    /// The same, but it hears neither what the server says is left nor the limit that it names.
     Deaf(&'static str),
     Standard,
     Cubic,
@@ -40,7 +40,7 @@ pub const LAWS: &[Law] = &[
     },
     Law {
         name: "deaf",
-        about: "the same, deaf to what the server says is left",
+        about: "the same, deaf to what the server says is left and to the limit that it names",
         kind: Kind::Deaf("law: delivery_rate"),
     },
     Law { name: "standard", about: "no limiter: the SDKs' standard retry", kind: Kind::Standard },
@@ -65,7 +65,8 @@ impl Law {
 
     /// Whether it can be told from the others in this scenario.
     pub fn differs_in(&self, scenario: &Scenario) -> bool {
-        scenario.server.tells_left || !matches!(self.kind, Kind::Deaf(_))
+        let tells = scenario.server.tells_left || scenario.server.names_limit.is_some();
+        tells || !matches!(self.kind, Kind::Deaf(_))
     }
 
     /// The configuration of a governor under this law; none for a peer.
@@ -95,8 +96,8 @@ impl Law {
             Kind::Governor(_) | Kind::Deaf(_) => {
                 let config = self.config(scenario)?.unwrap_or_default();
                 let services = if scenario.services { scenario.kinds } else { 1 };
-                let heeds_left = !matches!(self.kind, Kind::Deaf(_));
-                Rc::new(Governed::new(world, scenario.server.shape.provider(), config, seed, services, heeds_left))
+                let hears = !matches!(self.kind, Kind::Deaf(_));
+                Rc::new(Governed::new(world, scenario.server.shape.provider(), config, seed, services, hears))
             }
             Kind::Standard => Rc::new(Standard::new(seed)),
             Kind::Cubic => Rc::new(Cubic::new(seed)),

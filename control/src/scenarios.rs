@@ -3,7 +3,7 @@
 //! Sizes of buckets are Amazon EC2's ("Request throttling for the Amazon EC2 API": describing calls 100/20, unfiltered
 //! ones 50/10, mutating ones 50/5, CreateVpcEndpoint 4/0.3), Azure Resource Manager's ("Understand how Azure Resource
 //! Manager throttles requests": reads 250/25) and Google Compute Engine's ("API quotas": 1500 in an aligned minute,
-//! refused with 403 `rateLimitExceeded`). Nothing of them is known beforehand. Answers take 80 ms, more or less by a fifth;
+//! refused with 403 `rateLimitExceeded`) and Google Cloud Asset's ("Quotas and limits": ListAssets 100 a minute). Nothing of them is known beforehand. Answers take 80 ms, more or less by a fifth;
 //! 64 workers make one call after another unless it says otherwise.
 
 use crate::load::{Load, Phase};
@@ -12,6 +12,7 @@ use crate::scenario::{Goals, Measures, Scenario};
 use crate::server::{Latency, Penalty, ServerSpec, Shape, Tells};
 
 const RUN: f64 = 600.0;
+const HOUR: f64 = 3600.0;
 const NO_GOALS: Goals = Goals {
     goodput: None,
     waste: None,
@@ -31,6 +32,7 @@ const SERVER: ServerSpec = ServerSpec {
     shape: Shape::Aws503,
     tells: Tells::Nothing,
     tells_left: false,
+    names_limit: None,
     outages: &[],
     failure_status: 500,
     failure_share: 0.0,
@@ -65,6 +67,13 @@ const WINDOW: Quota = Quota::Window { limit: 1500.0, seconds: 60.0 };
 
 /// Azure Resource Manager's reads, with the count in each answer.
 const TELLING: ServerSpec = ServerSpec { shape: Shape::Azure429, tells_left: true, ..serving(bucket(250.0, 25.0)) };
+
+/// Google Cloud Asset's ListAssets, with the limit in each refusal.
+const NAMING: ServerSpec = ServerSpec {
+    shape: Shape::Google429,
+    names_limit: Some((100, 60)),
+    ..serving(Quota::Window { limit: 100.0, seconds: 60.0 })
+};
 
 const fn answering(seconds: f64, server: ServerSpec) -> ServerSpec {
     ServerSpec { latency: Latency { base: seconds, ..LATENCY }, ..server }
@@ -367,6 +376,47 @@ pub const SCENARIOS: &[Scenario] = &[
         processes: 4,
         stagger: 60.0,
         goals: Goals { jain: Some(0.97), ..goals(99.0, 0.5) },
+        ..BASE
+    },
+    // ----- servers that name their limit when they refuse -----
+    Scenario {
+        name: "limit-100",
+        about: "100 calls in each minute of the clock, as Google Cloud Asset lists, and each refusal names that limit",
+        server: NAMING,
+        goals: goals(98.0, 1.5),
+        ..BASE
+    },
+    Scenario {
+        name: "limit-100-told",
+        about: "the same, and RetryInfo says when the next minute begins",
+        server: ServerSpec { tells: Tells::RetryInfo, ..NAMING },
+        goals: Goals { pause_sends: Some(0.0), ..goals(99.0, 1.0) },
+        ..BASE
+    },
+    Scenario {
+        name: "limit-100-hour",
+        about: "100 calls in each minute of the clock for an hour, in which the limit is doubted and named again",
+        server: NAMING,
+        phases: &[Phase { from: 0.0, to: HOUR, load: Load::Closed { workers: 64 } }],
+        seconds: HOUR,
+        goals: goals(99.0, 1.0),
+        ..BASE
+    },
+    Scenario {
+        name: "limit-bucket",
+        about: "a bucket of 100 with 100 more a minute, evenly spread, and each refusal names that limit",
+        server: ServerSpec { quota: bucket(100.0, 100.0 / 60.0), ..NAMING },
+        goals: goals(99.0, 1.0),
+        ..BASE
+    },
+    Scenario {
+        name: "limit-four",
+        about: "the minute of 100 with RetryInfo, drawn on by four processes, each begun 60 s after the one before",
+        server: ServerSpec { tells: Tells::RetryInfo, ..NAMING },
+        phases: &[Phase { from: 0.0, to: RUN, load: Load::Closed { workers: 16 } }],
+        processes: 4,
+        stagger: 60.0,
+        goals: Goals { jain: Some(0.97), ..goals(99.0, 5.0) },
         ..BASE
     },
     // ----- plain failures: 50 calls a second that come by themselves, far below the limit -----

@@ -16,6 +16,9 @@ pub struct ServerSpec {
     /// Whether each answer says how many calls are left, as Azure Resource Manager's do
     /// (`x-ms-ratelimit-remaining-subscription-reads`).
     pub tells_left: bool,
+    /// The limit that each refusal names, as Google's do (`quota_limit_value` in the metadata of an ErrorInfo): calls, and in
+    /// how many seconds.
+    pub names_limit: Option<(u64, u64)>,
     /// When it serves nothing at all: from, to.
     pub outages: &'static [(f64, f64)],
     /// The status of a plain failure: during an outage, and of the share below.
@@ -227,6 +230,11 @@ impl Server {
     /// How many calls are left, if it tells.
     pub fn left(&self) -> Option<u64> {
         self.meter.left().filter(|_| self.spec.tells_left)
+    }
+
+    /// The limit that a refusal names: calls, and in how many seconds.
+    pub fn limit(&self) -> Option<(u64, u64)> {
+        self.spec.names_limit
     }
 
     fn refusal(&self, wait: f64) -> Answer {

@@ -138,6 +138,11 @@ impl Wire {
         self.left
     }
 
+    /// The limit that the server's refusals name: calls, and in how many seconds.
+    pub fn limit(&self) -> Option<(u64, u64)> {
+        self.world.state.borrow().server.limit()
+    }
+
     /// How many requests were sent.
     pub fn sends(&self) -> u32 {
         self.sends

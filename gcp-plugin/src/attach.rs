@@ -56,8 +56,9 @@ impl GcpOptions {
     }
 
     /// How long the slot of a call is kept that was dropped in flight outside [`call`](crate::call()): 5 minutes unless
-    /// said otherwise. Where the policy has an attempt timeout, it is that. An attempt that takes longer goes on, without
-    /// a slot.
+    /// said otherwise. Where the policy has an attempt timeout, it is that and 5 seconds, save for Storage's uploads and
+    /// downloads, which the SDK does not time out. An attempt that takes longer goes on without a slot, and counts as a
+    /// second call when it ends.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self

@@ -10,9 +10,8 @@ use google_cloud_gax::error::Error;
 use crate::call::Context;
 use crate::facts::Told;
 use crate::recorder::Seen;
-use crate::target::Targets;
+use crate::target::{PROVIDER, Targets};
 
-const PROVIDER: &str = "gcp";
 /// What tokens are charged to: no service of Google's is called so.
 const IDENTITY: &str = "identity";
 

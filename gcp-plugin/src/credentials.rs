@@ -26,6 +26,9 @@ const QUOTA_PROJECT: &str = "x-goog-user-project";
 /// How long to remember an attempt whose outcome may never be told: a stream's.
 const UNTOLD: Duration = Duration::from_secs(10);
 
+/// By how much an attempt timeout may be overdue: it begins with the send, and its outcome has to be noticed.
+const GRACE: Duration = Duration::from_secs(5);
+
 type Headers = CacheableResource<HeaderMap>;
 
 /// Credentials that wait for admission.
@@ -82,18 +85,13 @@ impl GovernedCredentials {
     fn continued(&self, context: &Context, request: &Request) -> Option<Journey> {
         let store = context.store();
         let between = store.take(&self.client, request, |parked| matches!(parked.stage, Stage::Between));
-        if let Some((parked, is_one_of_several)) = between {
-            let mut journey = parked.journey;
-            if is_one_of_several {
-                // The error may be of another request, and must not become this one's.
-                journey.last = None;
-            }
-            return Some(journey);
+        if let Some(parked) = between {
+            return Some(parked.journey);
         }
         // A resumable upload sends several requests, one after the other, before it tells of an outcome: each is a call,
         // and the one before was served.
         request.recorder.as_ref()?;
-        let (before, _) = store.take(&self.client, request, |parked| {
+        let before = store.take(&self.client, request, |parked| {
             matches!(parked.stage, Stage::InFlight(_)) && !parked.journey.is_looped
         })?;
         if let Stage::InFlight(attempt) = before.stage
@@ -150,12 +148,15 @@ impl GovernedCredentials {
     /// From here on the request is on its way, and the hooks are what learns of it.
     fn sent(&self, context: &Context, journey: Journey, attempt: Attempt) {
         context.note_admitted(attempt.scope());
-        let lease = if journey.has_outcome() {
-            attempt.timeout().unwrap_or(self.client.lease)
-        } else {
+        let lease = if !journey.has_outcome {
             // A stream is open for long, and nobody says when it ends.
             attempt.release_slot();
             UNTOLD.min(self.client.lease)
+        } else if journey.is_media {
+            // The SDK sets no limit to these.
+            self.client.lease
+        } else {
+            attempt.timeout().map_or(self.client.lease, |timeout| timeout + GRACE)
         };
         context.store().park(journey, Stage::InFlight(attempt), lease);
     }

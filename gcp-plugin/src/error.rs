@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use cloud_governor::{Facts, Refusal};
 use google_cloud_auth::errors::CredentialsError;
@@ -50,11 +51,26 @@ pub fn facts(error: &Error) -> Facts<'static> {
 #[derive(Debug)]
 pub(crate) struct Refused {
     refusal: Refusal,
-    last: Mutex<Option<Error>>,
+    last: Mutex<Option<Last>>,
+}
+
+/// The error of an attempt that another was to follow.
+#[derive(Debug)]
+pub(crate) struct Last {
+    /// When the loop began whose error it is.
+    pub(crate) loop_start: Instant,
+    pub(crate) error: Error,
+}
+
+impl Last {
+    /// The error, if it is that loop's: without a recorder, a journey may have come to another's.
+    pub(crate) fn of(self, loop_start: Instant) -> Option<Error> {
+        (self.loop_start == loop_start).then_some(self.error)
+    }
 }
 
 impl Refused {
-    pub(crate) fn into_error(refusal: Refusal, last: Option<Error>) -> CredentialsError {
+    pub(crate) fn into_error(refusal: Refusal, last: Option<Last>) -> CredentialsError {
         let message = refusal.to_string();
         CredentialsError::new(false, message, Refused { refusal, last: Mutex::new(last) })
     }
@@ -69,10 +85,15 @@ impl Refused {
         &self.refusal
     }
 
-    /// What the caller gets: its own last error, or the refusal, which has nothing to do with credentials.
-    pub(crate) fn for_caller(&self) -> Error {
+    /// What the caller gets whose loop began then: its own last error, or else the refusal.
+    pub(crate) fn for_loop(&self, loop_start: Instant) -> Error {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
-        last.unwrap_or_else(|| Error::exhausted(self.refusal.clone()))
+        last.and_then(|last| last.of(loop_start)).unwrap_or_else(|| self.alone())
+    }
+
+    /// The refusal, which has nothing to do with credentials.
+    pub(crate) fn alone(&self) -> Error {
+        Error::exhausted(self.refusal.clone())
     }
 }
 

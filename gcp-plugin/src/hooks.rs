@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::call::Context;
 use crate::client::Client;
-use crate::error::{Refused, twin};
+use crate::error::{Last, Refused, twin};
 use crate::handover;
 use crate::journey::{Journey, Request};
 use crate::store::{Parked, Stage};
@@ -41,7 +41,7 @@ impl Hooks {
     /// The journey whose attempt has ended.
     fn in_flight(&self, context: &Context, request: &Request) -> Option<(Journey, Attempt)> {
         let in_flight = |parked: &Parked| matches!(parked.stage, Stage::InFlight(_));
-        match context.store().take(&self.client, request, in_flight)?.0 {
+        match context.store().take(&self.client, request, in_flight)? {
             Parked { journey, stage: Stage::InFlight(attempt), .. } => Some((journey, attempt)),
             _ => None,
         }
@@ -54,8 +54,8 @@ impl Hooks {
         (journey, attempt)
     }
 
-    fn go_on(&self, context: &Context, mut journey: Journey, last: Error) {
-        journey.last = Some(last);
+    fn go_on(&self, context: &Context, mut journey: Journey, last: Option<Last>) {
+        journey.last = last;
         context.store().park(journey, Stage::Between, self.client.lease);
     }
 }
@@ -68,7 +68,7 @@ impl RetryPolicy for Hooks {
             return RetryResult::Permanent(error);
         }
         if let Some(refused) = Refused::of(&error) {
-            return RetryResult::Exhausted(refused.for_caller());
+            return RetryResult::Exhausted(refused.for_loop(state.start));
         }
         // Neither got as far as an attempt. A token that is worth asking for again has been.
         if error.is_authentication() || error.is_binding() {
@@ -95,21 +95,21 @@ impl RetryPolicy for Hooks {
             return RetryResult::Exhausted(error);
         }
         let stand_in = twin(&error);
-        self.go_on(&context, journey, error);
+        self.go_on(&context, journey, Some(Last { loop_start: state.start, error }));
         RetryResult::Continue(stand_in)
     }
 
     /// Only a throttler of the call site's own comes here.
-    fn on_throttle(&self, _state: &RetryState, error: Error) -> ThrottleResult {
+    fn on_throttle(&self, state: &RetryState, error: Error) -> ThrottleResult {
         let context = Context::current(&self.client);
         let between = |parked: &Parked| matches!(parked.stage, Stage::Between);
-        let Some((parked, is_one_of_several)) = context.store().take(&self.client, &Request::current(), between) else {
+        let Some(parked) = context.store().take(&self.client, &Request::current(), between) else {
             return ThrottleResult::Exhausted(error);
         };
         let mut journey = parked.journey;
         journey.call.give_up();
         context.note_given_up(GiveUp::Stopped);
-        ThrottleResult::Exhausted(journey.last.filter(|_| !is_one_of_several).unwrap_or(error))
+        ThrottleResult::Exhausted(journey.last.and_then(|last| last.of(state.start)).unwrap_or(error))
     }
 
     fn remaining_time(&self, state: &RetryState) -> Option<Duration> {
@@ -162,7 +162,7 @@ impl RetryThrottler for Hooks {
         }
         let verdict = journey.failed(&self.client, &context, &attempt, error);
         match (verdict, flow) {
-            (Verdict::Retry { .. }, RetryResult::Continue(error)) => self.go_on(&context, journey, twin(error)),
+            (Verdict::Retry { .. }, RetryResult::Continue(_)) => self.go_on(&context, journey, None),
             (Verdict::Retry { .. }, _) => {
                 journey.call.give_up();
                 context.note_given_up(GiveUp::Stopped);

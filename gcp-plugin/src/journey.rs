@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::call::Context;
 use crate::client::Client;
+use crate::error::Last;
 use crate::facts::Told;
 use crate::recorder::Seen;
 
@@ -97,12 +98,14 @@ pub(crate) struct Journey {
     pub(crate) request: Request,
     pub(crate) call: Call,
     /// The caller's, if no later outcome takes its place.
-    pub(crate) last: Option<Error>,
+    pub(crate) last: Option<Last>,
     /// The loop has a policy of ours: its outcome is certain to be told.
     pub(crate) is_looped: bool,
     /// Storage's media requests are no rpc.
     pub(crate) is_media: bool,
-    is_poll: bool,
+    /// Whether its outcome will be told, by whichever hook. Of a stream it is not, and there a slot would be held for
+    /// nothing.
+    pub(crate) has_outcome: bool,
 }
 
 impl Journey {
@@ -119,17 +122,12 @@ impl Journey {
             last: None,
             is_looped,
             is_media: seen.as_ref().is_some_and(|seen| seen.rpc.is_none()),
-            is_poll: seen.and_then(|seen| seen.rpc).is_some_and(is_poll),
+            has_outcome: is_looped || seen.is_some_and(|seen| !may_be_stream(&seen)),
         }
     }
 
     pub(crate) fn is_of(&self, client: &Arc<Client>) -> bool {
         std::ptr::eq(self.client.as_ptr(), Arc::as_ptr(client))
-    }
-
-    /// Whether its outcome will be told. Of a stream it is not, and there a slot would be held for nothing.
-    pub(crate) fn has_outcome(&self) -> bool {
-        self.is_looped || self.is_media || self.is_poll
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
@@ -153,7 +151,12 @@ impl Journey {
         if let Some(consumer) = consumer {
             client.targets.learn(self.call.scope(), &consumer);
         }
-        let _ = limit;
+        // Google's limits are of methods or groups of them: one would hold back the others of a leaf that they share.
+        if let Some((calls, per)) = limit
+            && self.governor.settings(self.call.scope().provider()).is_per_operation(self.call.scope())
+        {
+            attempt.limit_told(calls, per);
+        }
         let meaning = self.governor.classify(self.call.scope(), facts);
         let verdict = attempt.finish(Outcome::Failure(meaning));
         context.note_verdict(verdict);
@@ -161,9 +164,9 @@ impl Journey {
     }
 }
 
-/// A poll of a long-running operation goes through the loop with a policy of the poller's, but its outcome is told.
-fn is_poll(rpc: &str) -> bool {
-    rpc.contains("perations/")
+/// Only gRPC streams, which has no templates of URLs. The polls of long-running operations are no streams.
+fn may_be_stream(seen: &Seen) -> bool {
+    seen.template.is_none() && seen.rpc.is_some_and(|rpc| !rpc.contains("perations/"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use google_cloud_gax::retry_result::RetryResult;
 use crate::call::Context;
 use crate::client::Client;
 use crate::error::Refused;
-use crate::facts::Told;
 use crate::handover;
 
 /// How many pollers are remembered that do not get through. A poller that is left while it fails says no farewell.
@@ -72,14 +71,15 @@ impl PollingErrorPolicy for Polling {
         let Some(terms) = self.client.terms(&context).filter(|_| !context.options().skip) else {
             return RetryResult::Permanent(error);
         };
-        let wait = if let Some(refused) = Refused::of(&error) {
-            refused.refusal().retry_after()
-        } else {
-            let meaning = self.client.classify(&error);
-            if meaning.class == Class::Fatal {
-                return RetryResult::Permanent(error);
+        let (wait, error) = match Refused::of(&error) {
+            Some(refused) => (refused.refusal().retry_after(), refused.alone()),
+            None => {
+                let meaning = self.client.classify(&error);
+                if meaning.class == Class::Fatal {
+                    return RetryResult::Permanent(error);
+                }
+                (meaning.retry_after, error)
             }
-            Told::of(&error).facts.retry_after()
         };
         if !self.may_go_on(state.start, &terms) {
             return RetryResult::Exhausted(error);
@@ -103,6 +103,3 @@ impl PollingBackoffPolicy for Polling {
         handover::take_poll_after().map_or(backoff, |wait| wait.max(backoff))
     }
 }
-
-#[cfg(test)]
-mod tests;

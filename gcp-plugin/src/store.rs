@@ -73,14 +73,13 @@ impl Store {
         self.sweep();
     }
 
-    /// The oldest journey of this client's request at a stage that is wanted, and whether there are others that it may
-    /// have been.
+    /// The oldest journey of this client's request that is wanted.
     pub(crate) fn take(
         &self,
         client: &Arc<Client>,
         request: &Request,
         wanted: impl Fn(&Parked) -> bool,
-    ) -> Option<(Parked, bool)> {
+    ) -> Option<Parked> {
         let found = self.lock().take(request, |parked| {
             parked.journey.is_of(client) && wanted(parked) && parked.journey.request.is(request)
         });
@@ -128,7 +127,7 @@ impl Inner {
         self.parked.insert((earliest, self.number), parked)
     }
 
-    fn take(&mut self, request: &Request, is_it: impl Fn(&Parked) -> bool) -> Option<(Parked, bool)> {
+    fn take(&mut self, request: &Request, is_it: impl Fn(&Parked) -> bool) -> Option<Parked> {
         // Without a recorder any age may be its.
         let (from, to) = match request.recorder {
             None => (Bound::Unbounded, Bound::Unbounded),
@@ -137,11 +136,8 @@ impl Inner {
                 (from.map_or(Bound::Unbounded, Bound::Included), Bound::Included((request.latest, u64::MAX)))
             }
         };
-        let mut fitting = self.parked.range((from, to)).filter(|(_, parked)| is_it(parked)).map(|(key, _)| *key);
-        let key = fitting.next()?;
-        let is_one_of_several = request.recorder.is_none() && fitting.next().is_some();
-        drop(fitting);
-        self.parked.remove(&key).map(|parked| (parked, is_one_of_several))
+        let key = *self.parked.range((from, to)).find(|(_, parked)| is_it(parked))?.0;
+        self.parked.remove(&key)
     }
 
     fn overdue(&mut self, now: Timestamp) -> Vec<Parked> {

@@ -34,7 +34,7 @@ use cloud_governor::Scope;
 use crate::recorder::Seen;
 use crate::services;
 
-const PROVIDER: &str = "gcp";
+pub(crate) const PROVIDER: &str = "gcp";
 const COLLECTIONS: [&str; 3] = ["projects", "folders", "organizations"];
 
 /// What Google's APIs take for "any" (AIP-159) and Storage for "whichever it is in".

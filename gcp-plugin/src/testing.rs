@@ -179,6 +179,7 @@ pub(crate) type Step = fn() -> Result<u32, Error>;
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) rpc: Option<&'static str>,
+    pub(crate) is_grpc: bool,
     pub(crate) account: String,
     pub(crate) idempotent: bool,
 }
@@ -186,11 +187,16 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn of(account: &str) -> Self {
         let rpc = Some("google.cloud.secretmanager.v1.SecretManagerService/ListSecrets");
-        Asked { rpc, account: account.to_owned(), idempotent: true }
+        Asked { rpc, is_grpc: false, account: account.to_owned(), idempotent: true }
     }
 
     pub(crate) fn mutation(mut self) -> Self {
         self.idempotent = false;
+        self
+    }
+
+    pub(crate) fn grpc(mut self) -> Self {
+        self.is_grpc = true;
         self
     }
 
@@ -301,9 +307,9 @@ impl Bench {
         info.default_host = "secretmanager.googleapis.com";
         let recorder = RequestRecorder::new(info);
         let mut attributes = ClientRequestAttributes::default()
-            .set_url_template("/v1/{parent}/secrets")
             .set_resource_name(format!("//secretmanager.googleapis.com/{}", asked.account));
         attributes.rpc_method = asked.rpc;
+        attributes.url_template = (!asked.is_grpc).then_some("/v1/{parent}/secrets");
         recorder
             .clone()
             .scope(async {

@@ -177,6 +177,7 @@ impl Governor {
             tokens: view.tokens,
             paused_for: view.paused_for,
             quota: view.quota,
+            limit_rps: view.limit_rps,
             waiting_for_rate: view.waiting,
             waiting_for_slot: leaf.bulkhead().waiting(),
             slots_in_use: leaf.bulkhead().in_use(),
@@ -240,6 +241,9 @@ pub struct Inspection {
     /// What the server says is left, if it tells: of several quotas, the one that allows the least. It holds the scope
     /// where the rate is not the law's but its [`allows_rps`](QuotaView::allows_rps).
     pub quota: Option<QuotaView>,
+    /// The limit that the server named ([`Attempt::limit_told`](crate::Attempt::limit_told)), in calls per second, while it is
+    /// believed. The rate is not above it.
+    pub limit_rps: Option<f64>,
     /// Calls in line for a token of this scope.
     pub waiting_for_rate: usize,
     /// Calls in line for a slot of this scope's account.

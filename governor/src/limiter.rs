@@ -11,6 +11,7 @@
 //! place in those before, and takes from all in one step: no token is spent while another is waited for.
 
 mod law;
+mod named;
 mod quota;
 mod token_bucket;
 
@@ -28,6 +29,7 @@ use crate::waiters::{GRACE, Place, RECHECK, Turn, WaitList, Waiter, wake};
 use law::AnswerEffect;
 pub use law::Phase;
 pub(crate) use law::{Answer, AnswerKind};
+pub(crate) use named::NamedLimit;
 pub use quota::QuotaView;
 pub(crate) use quota::{Report, Ticket};
 use token_bucket::TokenBucket;
@@ -91,6 +93,17 @@ impl Bucket {
             }
         };
         wake(wakers);
+    }
+
+    /// An answer named the server's limit. Says the rate before and after, if that cut it.
+    pub(crate) fn limit_named(&self, now: Timestamp, limit: NamedLimit) -> Option<(f64, f64)> {
+        let (lowered, wakers) = self.change(|state| {
+            let waiting = !state.line.is_empty();
+            let lowered = state.tokens.limit_named(now, limit, waiting);
+            (lowered, if lowered.is_some() { state.replan(now) } else { Vec::new() })
+        });
+        wake(wakers);
+        lowered
     }
 
     /// An attempt sent at `sent_at` was throttled.

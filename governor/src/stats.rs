@@ -257,6 +257,9 @@ pub struct SlowedBucket {
     /// What the server says is left, where that is what slows it; else not in the JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaView>,
+    /// The limit that the server named, in calls per second, while it is believed; else not in the JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_rps: Option<f64>,
 }
 
 impl SlowedBucket {

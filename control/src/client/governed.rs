@@ -1,5 +1,7 @@
 //! The governor itself: its own limiter, call machine, breaker, budget and classification, driven as a plugin does.
 
+use std::time::Duration;
+
 use cloud_governor::{Config, Governor, Outcome, Scope, Verdict};
 use futures_util::future::LocalBoxFuture;
 
@@ -12,13 +14,13 @@ pub struct Governed {
     governor: Governor,
     /// One for each kind of call, or one for all.
     scopes: Vec<Scope>,
-    heeds_left: bool,
+    hears: bool,
 }
 
 impl Governed {
     /// One that governs calls of this provider by this configuration, on the world's clock. Calls of different kinds are
-    /// those of as many services, if there are several; it may be deaf to what the server says is left.
-    pub fn new(world: &World, provider: &str, config: Config, seed: u64, services: usize, heeds_left: bool) -> Self {
+    /// those of as many services, if there are several; it may be deaf to what the server says of its quota.
+    pub fn new(world: &World, provider: &str, config: Config, seed: u64, services: usize, hears: bool) -> Self {
         let scope = |service: usize| {
             let service = if services > 1 { format!("simulated-{service}") } else { "simulated".to_owned() };
             Scope::new(provider, "123456789012", "here", service).with_operation("List")
@@ -26,7 +28,7 @@ impl Governed {
         Governed {
             governor: Governor::builder().clock(world.clock().clone()).seed(seed).config(config).build(),
             scopes: (0..services.max(1)).map(scope).collect(),
-            heeds_left,
+            hears,
         }
     }
 }
@@ -39,8 +41,11 @@ impl Client for Governed {
             loop {
                 let Ok(attempt) = call.admit().await else { return End::Lost };
                 let answer = wire.send().await;
-                if let Some(left) = wire.left().filter(|_| self.heeds_left) {
+                if let Some(left) = wire.left().filter(|_| self.hears) {
                     attempt.quota_left("reads", left);
+                }
+                if let Some((calls, seconds)) = wire.limit().filter(|_| self.hears && answer.is_throttled()) {
+                    attempt.limit_told(calls, Duration::from_secs(seconds));
                 }
                 if answer.is_granted() {
                     attempt.finish(Outcome::Success);

@@ -9,6 +9,7 @@ const SPEC: ServerSpec = ServerSpec {
     shape: Shape::Aws503,
     tells: Tells::Nothing,
     tells_left: false,
+    names_limit: None,
     outages: &[],
     failure_status: 500,
     failure_share: 0.0,

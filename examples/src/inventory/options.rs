@@ -87,7 +87,8 @@ pub struct Simulation {
     /// in the default, such as log_groups=10..80,secrets=5.
     #[arg(long, default_value = "default")]
     pub size: Size,
-    /// A planned failure of the simulation, such as down@5s+3s, brownout=0.2:service=ssm, slow=200ms or cut=1/20.
+    /// A planned failure of the simulation, such as down@5s+3s, brownout=0.2:service=ssm, fail=429*0.1, slow=200ms
+    /// or cut=1/20.
     #[arg(long = "fault", value_name = "FAULT")]
     pub faults: Vec<Fault>,
     /// A bucket of the simulation at another size, such as logs.DescribeLogGroups=10/5: burst and calls per second (or per

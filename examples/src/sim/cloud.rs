@@ -1,5 +1,7 @@
 //! What the frame asks of a simulated cloud.
 
+use std::time::{Duration, SystemTime};
+
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
@@ -61,4 +63,10 @@ pub trait Cloud: Send + Sync + 'static {
     /// Writes into an answer, whichever of the three it is, what the cloud tells its callers of their buckets. A cloud
     /// that tells them nothing leaves it as it is.
     fn note(&self, _call: &Call<Self::Detail>, _verdict: &Verdict, _answer: &mut Answer) {}
+
+    /// What the cloud's clock shows so long after the server's start, for the `Date` of its answers. `None` if its
+    /// clock is the machine's.
+    fn clock(&self, _now: Duration) -> Option<SystemTime> {
+        None
+    }
 }

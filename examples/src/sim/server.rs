@@ -3,16 +3,18 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use hyper::header::{DATE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -164,7 +166,11 @@ async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> R
         tokio::time::sleep(fate.delay).await;
     }
     let cut = fate.cut && outcome == Outcome::Faulted;
-    Ok(answer.ok_or(Cut)?.map(if cut { Reply::cut_short } else { Reply::whole }))
+    let mut answer = answer.ok_or(Cut)?;
+    if let Some(date) = site.cloud.clock(now).and_then(http_date) {
+        answer.headers_mut().insert(DATE, date);
+    }
+    Ok(answer.map(if cut { Reply::cut_short } else { Reply::whole }))
 }
 
 impl<C: Cloud> Site<C> {
@@ -189,6 +195,12 @@ impl<C: Cloud> Site<C> {
         self.cloud.note(call, &verdict, &mut answer);
         (outcome, answer)
     }
+}
+
+/// As HTTP writes a time: RFC 9110, section 5.6.7. `None` for one that it cannot write.
+fn http_date(time: SystemTime) -> Option<HeaderValue> {
+    let time = Timestamp::try_from(time).ok()?;
+    HeaderValue::try_from(time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()).ok()
 }
 
 fn too_large() -> Answer {

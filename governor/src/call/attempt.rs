@@ -11,7 +11,7 @@ use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
-use crate::limiter::{Answer, AnswerKind, Report, Ticket, give_back};
+use crate::limiter::{Answer, AnswerKind, NamedLimit, Report, Ticket, give_back};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -60,6 +60,27 @@ impl Attempt {
         if self.core.governed() {
             let report = Report { left, sent_at: self.sent_at, ticket: self.ticket };
             self.core.leaf().bucket().quota_left(self.core.now(), quota, report);
+        }
+    }
+
+    /// The server named its limit in its answer: so many `calls` in so long. A throttle of Google's does so in its ErrorInfo,
+    /// with `quota_limit_value` `100` and a `quota_limit` per minute. To be told before [`finish`](Self::finish), of every answer
+    /// that says so, and only where what the limit counts is what the scope's bucket holds.
+    ///
+    /// From then on the scope goes no faster, and after the first throttle at about this rate, without a search. A lower
+    /// `max_rps` stays the lower, `floor_rps` the least, and what was measured to be less stays as it is. Of several limits
+    /// the lowest holds; four are kept. One that was not named again for ten minutes, or twice its own span if that is
+    /// longer, is forgotten, so that a limit that was raised is found out. A throttle and new settings keep it,
+    /// [`Governor::reset`](crate::Governor::reset) forgets it.
+    ///
+    /// What is no pace is passed over: no calls or no time at all, more than a million calls a second, and a span of more
+    /// than an hour, as what may be used in a day may well be used at once. More is said in [`control`](crate::control).
+    pub fn limit_told(&self, calls: u64, per: Duration) {
+        if self.core.governed()
+            && let Some(limit) = NamedLimit::new(calls, per)
+            && let Some((from, to)) = self.core.leaf().bucket().limit_named(self.core.now(), limit)
+        {
+            events::rate_lowered(self.core.leaf().scope(), from, to);
         }
     }
 

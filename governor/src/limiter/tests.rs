@@ -415,6 +415,60 @@ fn a_change_of_law_keeps_the_rate_the_pause_and_those_in_line() {
     assert_eq!(bucket.answered(at(7.0), SERVED), Some((10.0, 11.0)), "and climbs from there");
 }
 
+fn per_minute(calls: u64) -> NamedLimit {
+    NamedLimit::new(calls, Duration::from_secs(60)).unwrap()
+}
+
+#[test]
+fn a_law_that_halves_does_not_halve_a_limit_that_comes_with_the_throttle_and_climbs_no_higher() {
+    let bucket = bucket(20.0, 20.0);
+    assert_eq!(bucket.limit_named(at(10.0), per_minute(120)), Some((20.0, 2.0)));
+    assert_eq!(bucket.throttled(at(10.0), at(9.9), None).lowered, None, "the same congestion event");
+    assert_eq!(bucket.throttled(at(20.0), at(19.9), None).lowered, Some((2.0, 1.0)));
+    for seconds in 21..400 {
+        bucket.answered(at(f64::from(seconds)), SERVED);
+    }
+    assert_eq!((bucket.view(at(400.0)).rate_rps, bucket.heeds_answers()), (2.0, true));
+    assert!(bucket.take_at_once(1.0, at(1_300.0)).is_some());
+    assert_eq!(bucket.answered(at(1_300.1), SERVED), Some((2.0, 3.0)), "it is forgotten by then");
+}
+
+#[test]
+fn a_limit_makes_those_in_line_plan_anew_and_what_lies_ready_is_void() {
+    let bucket = bucket(20.0, 20.0);
+    drain(&bucket, at(0.0));
+    let mut patient = Caller::new(&bucket);
+    let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(5.0)));
+    assert!(matches!(patient.ask(at(0.0)), Asked::Wait(_)) && matches!(hurried.ask(at(0.0)), Asked::Wait(_)));
+    bucket.limit_named(at(0.01), per_minute(20));
+    assert_eq!((patient.wakes(), hurried.wakes()), (1, 1));
+    assert!(matches!(hurried.ask(at(0.01)), Asked::TooLate(_)), "a call every three seconds");
+    let ready = self::bucket(20.0, 20.0);
+    ready.limit_named(at(0.0), per_minute(20));
+    assert_eq!(ready.view(at(0.0)).tokens, 0.0);
+}
+
+#[test]
+fn a_limit_survives_throttles_new_settings_and_another_law_and_is_forgotten_by_a_reset() {
+    let bucket = unlimited();
+    bucket.limit_named(at(1.0), per_minute(60));
+    bucket.throttled(at(1.0), at(0.9), None);
+    for (limits, law) in [
+        (limits(50.0, 50.0), LawName::DeliveryRate),
+        (limits(50.0, 50.0), LawName::Aimd),
+        (Limits::default(), LawName::Aimd),
+        (Limits::default(), LawName::DeliveryRate),
+    ] {
+        drop(bucket.reconfigure(limits, settings(law), at(2.0)));
+        let view = bucket.view(at(2.0));
+        assert!(view.rate_rps <= 1.0 && view.limit_rps == Some(1.0), "{view:?}");
+        assert!(!bucket.is_neutral(at(2.0)));
+    }
+    bucket.reset(at(3.0));
+    assert_eq!((bucket.view(at(3.0)).rate_rps, bucket.view(at(3.0)).limit_rps), (20.0, None));
+    assert!(bucket.is_neutral(at(3.0)));
+}
+
 /// What the server says is left, in the answer to the attempt that took this ticket.
 fn told(left: u64, sent_at: Timestamp) -> Report {
     Report { left, sent_at, ticket: Ticket::default() }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::law::{Answer, AnswerEffect, Law, Phase};
+use super::named::{NamedLimit, NamedLimits};
 use super::quota::{QuotaView, Quotas, Report, Ticket};
 use crate::clock::Timestamp;
 use crate::config::{LawName, Limits, ThrottleSettings};
@@ -31,6 +32,8 @@ pub(super) struct TokenBucket {
     paused_until: Timestamp,
     /// None until a server tells of one.
     quotas: Option<Box<Quotas>>,
+    /// None until a server names one, and once none is believed any more.
+    named: Option<Box<NamedLimits>>,
 }
 
 /// What people see of a bucket.
@@ -46,6 +49,7 @@ pub(crate) struct BucketView {
     pub(crate) paused_for: Option<Duration>,
     pub(crate) waiting: usize,
     pub(crate) quota: Option<QuotaView>,
+    pub(crate) limit_rps: Option<f64>,
 }
 
 /// What a throttle did to a bucket.
@@ -67,6 +71,7 @@ impl TokenBucket {
             refilled_at: now,
             paused_until: Timestamp::ZERO,
             quotas: None,
+            named: None,
         }
     }
 
@@ -98,6 +103,9 @@ impl TokenBucket {
     }
 
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
+        if self.named.is_some() {
+            self.loosen_limits(now);
+        }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
         // Callers are not held by the law's rate, so it learns nothing from their waiting; and the server is not asked for
         // all that the law would, so what it delivers is less than it might.
@@ -194,6 +202,32 @@ impl TokenBucket {
         self.quotas.as_mut().is_some_and(|quotas| quotas.is_news(now, rate, floor))
     }
 
+    /// The server named its limit. Says the law's rate before and after, if that cut it.
+    pub(super) fn limit_named(&mut self, now: Timestamp, limit: NamedLimit, waiting: bool) -> Option<(f64, f64)> {
+        self.update(now, waiting, Duration::ZERO);
+        let before = self.law.get().rate();
+        let named = self.named.get_or_insert_default();
+        named.name(now, limit);
+        if let Some(lowest) = named.lowest(now) {
+            self.law.get_mut().name_limit(now, lowest);
+        }
+        let after = self.law.get().rate();
+        if after < before {
+            // What lies ready came at another rate, and the server's bucket is most likely empty.
+            self.tokens = self.tokens.min(0.0);
+        }
+        (after < before).then_some((before, after))
+    }
+
+    /// What was named long ago holds less and less, and at last no more.
+    fn loosen_limits(&mut self, now: Timestamp) {
+        let lowest = self.named.as_ref().and_then(|named| named.lowest(now));
+        self.law.get_mut().loosen_limit(lowest);
+        if lowest.is_none() {
+            self.named = None;
+        }
+    }
+
     /// The server throttled an attempt that was sent at `sent_at`.
     pub(super) fn throttled(
         &mut self,
@@ -255,6 +289,7 @@ impl TokenBucket {
             paused_for: (!pause.is_zero()).then_some(pause),
             waiting,
             quota: self.quotas.as_ref().and_then(|quotas| quotas.view(now)),
+            limit_rps: self.named.as_ref().and_then(|named| named.lowest(now)),
         }
     }
 
@@ -270,6 +305,9 @@ impl TokenBucket {
         self.update(now, waiting, Duration::ZERO);
         let changed = limits != self.law.get().limits() || settings.law != self.settings.law;
         self.law.reconfigure(limits, &settings, now);
+        if let Some(lowest) = self.named.as_ref().and_then(|named| named.lowest(now)) {
+            self.law.get_mut().name_limit(now, lowest);
+        }
         self.settings = settings;
         if changed {
             self.tokens = self.tokens.min(self.capacity(now));
@@ -279,7 +317,11 @@ impl TokenBucket {
     pub(super) fn is_neutral(&self) -> bool {
         let law = self.law.get();
         let untold = self.quotas.as_ref().is_none_or(|quotas| quotas.is_forgotten(self.refilled_at));
-        law.is_neutral() && untold && self.tokens >= law.capacity() && self.paused_until <= self.refilled_at
+        law.is_neutral()
+            && untold
+            && self.named.is_none()
+            && self.tokens >= law.capacity()
+            && self.paused_until <= self.refilled_at
     }
 }
 

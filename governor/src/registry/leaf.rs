@@ -128,6 +128,7 @@ impl Leaf {
             paused_for_seconds: view.paused_for.map(|pause| pause.as_secs_f64()),
             breaker: self.breaker.state(now),
             quota: view.quota.filter(|quota| quota.allows_rps <= view.rate_rps),
+            limit_rps: view.limit_rps,
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::operation::Operation;
 use crate::sim::{InvalidLimit, Limit, Quota, Source, UnknownBucket};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// When a server starts that is not told otherwise, since 1970: the first second of 2026.
+const MIDNIGHT: Duration = Duration::from_secs(1_767_225_600);
 
 const ASSET: Source = Source::Published("cloud.google.com/asset-inventory/docs/quota: per consumer project");
 const ASSET_ORGANIZATION: Source = Source::Published("the same page: per organization of the resources");
@@ -143,14 +146,14 @@ pub struct Limits {
     /// The buckets that are not of the size in the source.
     set: BTreeMap<Bucket, Limit>,
     minute: Duration,
-    begun: Duration,
+    start: SystemTime,
     organization: bool,
 }
 
 impl Default for Limits {
-    /// As published, with minutes that begin with the server.
+    /// As published, with minutes and days that begin with the server: at midnight.
     fn default() -> Self {
-        Limits { set: BTreeMap::new(), minute: MINUTE, begun: Duration::ZERO, organization: true }
+        Limits { set: BTreeMap::new(), minute: MINUTE, start: SystemTime::UNIX_EPOCH + MIDNIGHT, organization: true }
     }
 }
 
@@ -165,7 +168,8 @@ impl Limits {
         Ok(self)
     }
 
-    /// With windows of this length wherever a minute's would be, and no fewer tokens in each.
+    /// With windows of this length wherever a minute's would be, and no fewer tokens in each. Refusals go on telling
+    /// how many tokens come in a minute: 100 in two seconds are 3,000.
     ///
     /// # Errors
     /// [`InvalidLimit`] if it is zero.
@@ -174,10 +178,18 @@ impl Limits {
         Ok(Limits { minute, ..self })
     }
 
-    /// With windows, a minute's and a day's, that began so long before the server's start. Google's minutes are the
-    /// same for all the world: a program that starts a quarter past one has 45 seconds until the next.
-    pub fn begun(self, before: Duration) -> Self {
-        Limits { begun: before, ..self }
+    /// With a server that starts at this time of its clock, whose whole minutes and days the windows are. Google's
+    /// minutes are the same for all the world: a program that starts a quarter past one has 45 seconds until the next.
+    ///
+    /// `SystemTime::now()` makes them those of the machine; the `Date` of answers tells the clock in any case. A day
+    /// is one of UTC here, and one of the Pacific coast at Google.
+    pub fn starting_at(self, start: SystemTime) -> Self {
+        Limits { start, ..self }
+    }
+
+    /// What the clock shows when the server starts.
+    pub fn start(&self) -> SystemTime {
+        self.start
     }
 
     /// Without the organization's buckets, so that each project is alone.
@@ -201,7 +213,8 @@ impl Limits {
             Some(MINUTE) => limit.every(self.minute).unwrap_or(limit),
             _ => limit,
         };
-        Quota { bucket: bucket.name(), limit: limit.begun(self.begun), source }
+        let begun = self.start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Quota { bucket: bucket.name(), limit: limit.begun(begun), source }
     }
 
     /// The buckets an operation draws on.

@@ -7,13 +7,16 @@
 //! # Quotas
 //! A call of Cloud Asset is charged to the project that the client names in `x-goog-user-project`, else to the
 //! caller's own, and to the organization besides; one of Compute to the project it asks about; one of Storage to the
-//! bucket it reads ([`Limits`]). Quotas are of whole minutes, the same for everybody: at the end of each, all is there
-//! again, and what was left over is gone. A refused call costs nothing.
+//! bucket it reads ([`Limits`]). Quotas are of whole minutes of the cloud's clock, the same for everybody: at the end of
+//! each, all is there again, and what was left over is gone. A refused call costs nothing. The `Date` of an answer is by
+//! the same clock.
 //!
 //! # Errors
 //! Cloud Asset refuses with 429, `RESOURCE_EXHAUSTED` and an `ErrorInfo` that names the quota, as far as [`Telling`]
 //! lets it; Compute with 403 and the reason `rateLimitExceeded` in `errors`, the older form; Storage with 429 in the
 //! older form.
+
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -176,8 +179,8 @@ impl Cloud for Gcp {
         let service = operation.service();
         let error = match refused {
             Some(bucket) => {
-                let size = self.limits.quota(bucket).limit.capacity();
-                let used_up = UsedUp { bucket, size, wait: verdict.wait, consumer: self.project(&call.leaf) };
+                let limit = self.limits.quota(bucket).limit;
+                let used_up = UsedUp { bucket, limit, wait: verdict.wait, consumer: self.project(&call.leaf) };
                 used_up.error(service, &self.fleet, self.telling)
             }
             None => Error::failed(StatusCode::TOO_MANY_REQUESTS),
@@ -187,5 +190,9 @@ impl Cloud for Gcp {
 
     fn failed(&self, call: &Call<Ask>, status: StatusCode) -> Answer {
         wire::error(call.detail.operation.service(), &Error::failed(status))
+    }
+
+    fn clock(&self, now: Duration) -> Option<SystemTime> {
+        self.limits.start().checked_add(now)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
 use hyper::StatusCode;
+use serde_json::{Map, Value, json};
 
 use super::limits::Owner;
 use super::operation::Service;
 use super::wire::Error;
 use super::{Bucket, Fleet, Project};
+use crate::sim::Limit;
 
 /// How much a refusal of Cloud Asset tells. Compute's and Storage's tell no more than that there is a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ impl Names {
 /// A quota that is used up.
 pub(super) struct UsedUp<'a> {
     pub(super) bucket: Bucket,
-    /// Tokens in a window.
-    pub(super) size: f64,
+    /// Its size.
+    pub(super) limit: Limit,
     /// How long until it has more.
     pub(super) wait: Duration,
     /// The project that the call is charged to.
@@ -86,13 +86,14 @@ impl UsedUp<'_> {
     }
 
     fn modern(&self, fleet: &Fleet, names: &Names, telling: Telling) -> Error {
-        let Names { metric, limit, shown } = names;
-        let host = Service::CloudAsset.host();
-        let number = self.consumer.or(fleet.home()).map(|project| project.number).unwrap_or_default();
         if !telling.error_info {
             return Error::failed(StatusCode::TOO_MANY_REQUESTS);
         }
-        let (per, unit) = if self.bucket.is_daily() { ("day", "d") } else { ("minute", "min") };
+        let Names { metric, limit, shown } = names;
+        let host = Service::CloudAsset.host();
+        let number = self.consumer.or(fleet.home()).map(|project| project.number).unwrap_or_default();
+        let (per, unit, seconds) =
+            if self.bucket.is_daily() { ("day", "d", 86_400.0) } else { ("minute", "min", 60.0) };
         let owner = match self.bucket.owner() {
             Owner::Organization => "organization",
             _ => "project",
@@ -113,7 +114,9 @@ impl UsedUp<'_> {
             .map(|(name, value)| (name.to_owned(), Value::from(value))),
         );
         if telling.limit_value {
-            metadata.insert("quota_limit_value".to_owned(), self.size.to_string().into());
+            // So many a minute or a day, as the unit says, whatever the window is in which they come.
+            let value = (self.limit.refill_per_s() * seconds).round();
+            metadata.insert("quota_limit_value".to_owned(), value.to_string().into());
         }
         let mut error = Error::new(StatusCode::TOO_MANY_REQUESTS, message).because("RATE_LIMIT_EXCEEDED", metadata);
         if telling.retry_info {

@@ -140,13 +140,16 @@ async fn a_project_lists_instances_1500_times_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn minutes_that_are_under_way_at_the_start_end_sooner() {
     // As in the published example: at 10:00:15 the next minute is 45 seconds away.
-    let limits = sized(&[(Bucket::ComputeLists, 1.0)]).begun(Duration::from_secs(15));
-    let site = small(limits).await;
+    let limits = sized(&[(Bucket::ComputeLists, 1.0)]);
+    let ten = limits.start() + MINUTE * 60 * 10;
+    let site = small(limits.starting_at(ten + Duration::from_secs(15))).await;
     let client = site.instances(None).await;
     let call = || instances(&client, &site, 0);
     assert_eq!(granted(2, call).await, 1);
     until(&site, Duration::from_secs(45) - MOMENT).await;
-    assert_eq!(granted(1, call).await, 0);
+    let error = call().await.expect_err("the minute is not over");
+    let date = error.http_headers().and_then(|headers| headers.get("date"));
+    assert_eq!(date.map(|date| date.as_bytes()), Some(b"Thu, 01 Jan 2026 10:00:59 GMT".as_slice()));
     until(&site, Duration::from_secs(45)).await;
     assert_eq!(granted(2, call).await, 1);
 }
@@ -160,6 +163,11 @@ async fn a_minute_may_be_as_short_as_a_test_wants() {
         until(&site, Duration::from_secs(2) * window).await;
         assert_eq!(granted(4, || list(&client, &parent)).await, 3);
     }
+    let told = Told::by(&list(&client, &parent).await.expect_err("throttled"));
+    assert_eq!(
+        (told.metadata["quota_limit_value"].as_str(), told.metadata["quota_unit"].as_str()),
+        ("90", "1/min/{project}")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,6 +182,7 @@ async fn a_day_that_is_used_up_is_not_back_in_a_minute() {
     assert!(told.message.contains("limit 'ListAssets Requests per day'"), "{}", told.message);
     assert_eq!(told.metadata["quota_limit"], "ListAssetsRequestsPerDayPerProject");
     assert_eq!(told.metadata["quota_unit"], "1/d/{project}");
+    assert_eq!(told.metadata["quota_limit_value"], "3");
     assert_eq!(granted(1, || list(&second, &parent)).await, 1, "another consumer has a day of its own");
     until(&site, MINUTE * 24 * 60).await;
     assert_eq!(granted(1, || list(&first, &parent)).await, 1);

@@ -68,7 +68,10 @@ async fn a_refusal_tells_as_much_as_it_is_let() {
     let all = Telling::default();
     let site = used_up(Telling { retry_info: true, ..all }).await;
     tokio::time::advance(Duration::from_millis(47_500)).await;
-    let told = Told::by(&second_list(&site).await);
+    let error = second_list(&site).await;
+    let date = error.http_headers().and_then(|headers| headers.get("date")).expect("a date");
+    assert_eq!(date, "Thu, 01 Jan 2026 00:00:47 GMT");
+    let told = Told::by(&error);
     assert_eq!(told.retry_after, Some(Duration::from_millis(12_500)), "until the minute is over");
     assert_eq!(told.metadata["quota_limit_value"], "1");
 

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cloud_governor::{Governor, Scope, Totals};
+use cloud_governor::{Governor, RetryPolicy, Scope, Totals};
 use futures_util::future::{BoxFuture, join_all};
+use google_cloud_gax::backoff_policy::BackoffPolicy;
 use google_cloud_gax::error::Error;
+use google_cloud_gax::retry_state::RetryState;
 
-use crate::testing::{Asked, Bench, Step, answered, by_scope, fast, governor, leaf};
-use crate::{CallOptions, CallReport, call};
+use crate::testing::{Asked, Bench, Step, answered, by_scope, fast, governor, leaf, retry_after};
+use crate::{CallOptions, CallReport, call, refusal};
 
 const CALLS: usize = 400;
 
@@ -175,4 +178,63 @@ async fn calls_of_two_clients_in_one_call_are_kept_apart() {
     let (first, second) = call(CallOptions::new(), both).await;
     assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
     assert_eq!((one.sent(), other.sent()), (2, 1));
+}
+
+#[tokio::test]
+async fn without_a_recorder_nobody_gets_anothers_error() {
+    let governor = governor(|gcp| fast(gcp).breaker_failures(1));
+    let bench = Bench::new(&governor).without_recorder();
+    let fail = |status: u16, number: u64| {
+        let answer = move |_| async move {
+            tokio::time::sleep(Duration::from_millis(number * 7 % 13)).await;
+            Err(answered(status))
+        };
+        bench.send(Asked::of("-"), answer)
+    };
+    let fails = |status| join_all((0..20).map(|number| fail(status, number)).collect::<Vec<_>>());
+    let no_retry = RetryPolicy::none();
+    let opens = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        call(no_retry, Bench::new(&governor).without_recorder().play(Asked::of("-"), &[|| Err(answered(500))])).await
+    };
+    let (ones, others, opened) = tokio::join!(fails(500), fails(503), opens);
+    opened.unwrap_err();
+    let mut refused = 0;
+    for (status, results) in [(500, ones), (503, others)] {
+        for error in results.into_iter().map(Result::unwrap_err) {
+            refused += usize::from(refusal(&error).is_some());
+            assert!(refusal(&error).is_some() || error.http_status_code() == Some(status), "{status}: {error}");
+        }
+    }
+    // Else there was nothing to be mistaken about.
+    assert!(refused > 0);
+}
+
+/// A call site's own, so that a call is between two attempts for a while.
+#[derive(Debug)]
+struct Slowly;
+
+impl BackoffPolicy for Slowly {
+    fn on_failure(&self, _: &RetryState) -> Duration {
+        Duration::from_secs(2)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_recorder_a_call_that_begins_does_not_take_anothers_backoff() {
+    let governor = governor(fast);
+    let mut bench = Bench::new(&governor).without_recorder();
+    bench.backoff = Arc::new(Slowly);
+    let begins = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let began = tokio::time::Instant::now();
+        bench.play(Asked::of("-"), &[|| Ok(2)]).await.unwrap();
+        began.elapsed()
+    };
+    let began = tokio::time::Instant::now();
+    let fails = bench.play(Asked::of("-"), &[|| Err(retry_after(500, 10)), || Ok(1)]);
+    let (failed, took) = tokio::join!(fails, begins);
+    failed.unwrap();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(began.elapsed() >= Duration::from_secs(10));
 }

@@ -18,7 +18,12 @@ async fn a_call_sites_never_retry_is_obeyed_and_its_failures_are_counted() {
     let bench = Bench::new(&governor).policy(NeverRetry);
     let report = CallReport::new();
     let options = CallOptions::new().report(&report);
-    call(options, bench.play(Asked::of(ACCOUNT), &[|| Err(answered(500))])).await.unwrap_err();
+    let watched = governor.clone();
+    let answer = move |_| {
+        assert_eq!(inspect(&watched, ACCOUNT).slots_in_use, 1);
+        std::future::ready(Err(answered(500)))
+    };
+    call(options, bench.send(Asked::of(ACCOUNT), answer)).await.unwrap_err();
     bench.play(Asked::of(ACCOUNT), &[|| Err(answered(500))]).await.unwrap_err();
     assert_eq!(bench.sent(), 2);
     assert_eq!(report.gave_up(), Some(GiveUp::Stopped));
@@ -86,7 +91,7 @@ async fn a_call_sites_backoff_that_ends_the_loop_leaves_the_caller_an_error_that
 async fn a_stream_is_paced_and_counted_and_holds_no_slot() {
     let governor = governor(|gcp| fast(gcp).account_concurrency(1.try_into().unwrap()));
     let bench = Bench::new(&governor);
-    let asked = Asked::of(ACCOUNT).rpc(Some("google.storage.v2.Storage/BidiReadObject"));
+    let asked = Asked::of(ACCOUNT).rpc(Some("google.storage.v2.Storage/BidiReadObject")).grpc();
     for _ in 0..5 {
         let opened = async {
             bench.headers().await?;
@@ -109,4 +114,14 @@ async fn a_request_that_cannot_be_made_says_nothing_of_the_service() {
     let inspection = inspect(&governor, ACCOUNT);
     assert_eq!((inspection.slots_in_use, inspection.breaker), (0, BreakerState::Closed));
     assert_eq!(totals(&governor).transient_errors, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_whose_opening_is_told_is_accounted_for() {
+    let governor = governor(|gcp| fast(gcp).breaker_failures(1));
+    let bench = Bench::new(&governor).policy(NeverRetry);
+    let asked = Asked::of(ACCOUNT).rpc(Some("google.storage.v2.Storage/BidiReadObject")).grpc();
+    bench.play(asked, &[|| Err(answered(500))]).await.unwrap_err();
+    assert_eq!(totals(&governor).transient_errors, 1);
+    assert_ne!(inspect(&governor, ACCOUNT).breaker, BreakerState::Closed);
 }

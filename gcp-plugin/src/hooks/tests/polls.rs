@@ -13,7 +13,7 @@ use cloud_governor::BreakerState;
 const POLL: &str = "google.longrunning.Operations/GetOperation";
 
 fn poll() -> Asked {
-    Asked::of(ACCOUNT).rpc(Some(POLL))
+    Asked::of(ACCOUNT).rpc(Some(POLL)).grpc()
 }
 
 #[tokio::test(start_paused = true)]

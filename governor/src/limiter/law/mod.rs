@@ -128,6 +128,12 @@ pub(super) trait Control: fmt::Debug + Send {
     /// A call that was let through was not sent.
     fn given_back(&mut self, _now: Timestamp) {}
 
+    /// The server names its limit, in calls per second: the rate is not above it, unless it is under the floor.
+    fn name_limit(&mut self, now: Timestamp, limit: f64);
+
+    /// The limit that was named has become higher, or holds no more.
+    fn loosen_limit(&mut self, limit: Option<f64>);
+
     /// Puts new limits and settings into force. What was learned is kept where it is within them.
     fn reconfigure(&mut self, limits: Limits, settings: &Arc<ThrottleSettings>);
 

@@ -133,6 +133,7 @@ enum Blow {
     Take,
     GiveBack,
     Tell { quota: u8, left: u64, ago: Duration, ticket: usize },
+    Name { calls: u64, per: Duration },
     Throttle { ago: Duration, retry_after: Option<Duration> },
     Answer { ago: Duration, kind: AnswerKind },
     Reconfigure(Limits, LawName),
@@ -171,6 +172,8 @@ fn blow() -> impl Strategy<Value = Blow> {
         1 => Just(Blow::GiveBack),
         6 => (0..6_u8, left, any_duration(), 0..20_usize)
             .prop_map(|(quota, left, ago, ticket)| Blow::Tell { quota, left, ago, ticket }),
+        2 => (prop_oneof![0..1000_u64, any::<u64>()], any_duration())
+            .prop_map(|(calls, per)| Blow::Name { calls, per }),
         1 => (any_duration(), prop::option::of(any_duration()))
             .prop_map(|(ago, retry_after)| Blow::Throttle { ago, retry_after }),
         2 => (any_duration(), kind).prop_map(|(ago, kind)| Blow::Answer { ago, kind }),
@@ -203,6 +206,17 @@ proptest! {
                     let report = Report { left, sent_at: before(ago), ticket: tickets[ticket % tickets.len()] };
                     bucket.quota_left(now, &quota.to_string(), report, waiting);
                 }
+                Blow::Name { calls, per } => {
+                    let before = bucket.law.get().rate();
+                    let named = NamedLimit::new(calls, per);
+                    let lowered = named.and_then(|limit| bucket.limit_named(now, limit, waiting));
+                    let rate = bucket.law.get().rate();
+                    prop_assert_eq!(lowered, (rate < before).then_some((before, rate)));
+                    if named.is_some() {
+                        let most = calls as f64 / per.as_secs_f64();
+                        prop_assert!(rate <= most.max(bucket.law.get().limits().floor_rps()));
+                    }
+                }
                 Blow::Throttle { ago, retry_after } => {
                     bucket.throttled(now, before(ago), retry_after, waiting);
                 }
@@ -216,6 +230,8 @@ proptest! {
             let law = bucket.law.get();
             let (rate, of_law, limits) = (bucket.rate(now), law.rate(), law.limits());
             prop_assert!(of_law.is_finite() && of_law >= limits.floor_rps());
+            let named = bucket.view(now, 0).limit_rps;
+            prop_assert!(named.is_none_or(|named| of_law <= named.max(limits.floor_rps())), "{} of {:?}", of_law, named);
             let least = (of_law / 20.0).clamp(0.2, 1.0).max(limits.floor_rps()).min(of_law);
             prop_assert!(rate <= of_law && rate >= least, "{} of {}", rate, of_law);
             let view = bucket.view(now, 0);

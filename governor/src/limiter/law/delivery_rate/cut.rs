@@ -2,7 +2,7 @@
 
 use super::closed::Closed;
 use super::epoch::Epoch;
-use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
+use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, HOLD_AT, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
 use super::{DeliveryRate, Known, seconds};
 use crate::clock::Timestamp;
 
@@ -36,6 +36,16 @@ impl DeliveryRate {
         self.known = known;
         self.cut = Some(Cut::new(now));
         Some((before, self.rate))
+    }
+
+    /// The server names its limit: that is its rate, unless less was measured. The throttle that it comes with is of a request
+    /// from before.
+    pub(super) fn heed_limit(&mut self, now: Timestamp, limit: f64) {
+        let limit = limit.max(self.limits.floor_rps());
+        let is_measured = matches!(self.known, Known::Rate(known) if known <= limit);
+        if self.rate > limit || (!is_measured && self.rate > limit * HOLD_AT) {
+            self.cut(now, limit * HOLD_AT, Known::Rate(limit));
+        }
     }
 
     /// Nothing sent since the last cut was delivered.

@@ -43,6 +43,8 @@ pub(in crate::limiter) struct DeliveryRate {
     told: f64,
     fastest: f64,
     known: Known,
+    /// The server's limit, if it named one.
+    named: Option<f64>,
     epoch: Epoch,
     cut: Option<Cut>,
     closed: Option<Closed>,
@@ -71,6 +73,7 @@ impl DeliveryRate {
             told: rate,
             fastest: rate,
             known: Known::Nothing,
+            named: None,
             epoch: Epoch::new(now),
             cut: None,
             closed: None,
@@ -84,8 +87,10 @@ impl DeliveryRate {
         }
     }
 
+    /// The highest rate: the configured one, or the server's limit if that is less.
     fn most(&self) -> f64 {
-        self.limits.ceiling().unwrap_or(MOST_RPS)
+        let configured = self.limits.ceiling().unwrap_or(MOST_RPS);
+        self.named.map_or(configured, |named| named.clamp(self.limits.floor_rps(), configured))
     }
 
     fn within(&self, rate: f64) -> f64 {
@@ -248,6 +253,15 @@ impl Control for DeliveryRate {
         }
     }
 
+    fn name_limit(&mut self, now: Timestamp, limit: f64) {
+        self.named = Some(limit);
+        self.heed_limit(now, limit);
+    }
+
+    fn loosen_limit(&mut self, limit: Option<f64>) {
+        self.named = limit;
+    }
+
     fn reconfigure(&mut self, limits: Limits, _settings: &Arc<ThrottleSettings>) {
         if limits == self.limits {
             return;
@@ -267,7 +281,7 @@ impl Control for DeliveryRate {
     }
 
     fn is_neutral(&self) -> bool {
-        self.cut.is_none() && self.rate == self.limits.max_rps()
+        self.cut.is_none() && self.named.is_none() && self.rate == self.limits.max_rps()
     }
 
     fn phase(&self, now: Timestamp) -> Phase {

@@ -264,6 +264,69 @@ fn a_probe_that_is_not_sent_leaves_its_turn_to_the_next() {
     assert_eq!(law.closed_until(), Some(at(43.3)));
 }
 
+// ===== a limit that the server names =====
+
+const LIMIT: f64 = 100.0 / 60.0;
+
+#[test]
+fn after_one_throttle_that_names_the_limit_the_rate_is_about_that() {
+    let mut law = law();
+    law.name_limit(at(5.0), LIMIT);
+    assert_eq!(law.throttled(at(5.0), at(4.9)), None, "the throttle is the same event");
+    assert_eq!((law.rate(), law.measured(), law.phase(at(5.0))), (0.97 * LIMIT, Some(LIMIT), Phase::Holding));
+    serve(&mut law, 5.0, 60.0, LIMIT);
+    wait(&mut law, 60.0, 70.0);
+    assert_eq!(law.rate(), LIMIT, "and never above it");
+}
+
+#[test]
+fn a_rate_that_was_measured_to_be_less_than_the_limit_stays() {
+    let mut law = measured();
+    let before = (law.rate(), law.measured());
+    law.name_limit(at(31.0), 25.0);
+    assert_eq!((law.rate(), law.measured()), before);
+    law.name_limit(at(32.0), 5.0);
+    assert_eq!((law.rate(), law.measured()), (0.97 * 5.0, Some(5.0)));
+}
+
+#[test]
+fn a_limit_above_the_rate_neither_slows_nor_hastens_and_bounds_what_it_grows_to() {
+    let mut law = law();
+    law.name_limit(at(0.0), 40.0);
+    assert_eq!(law.rate(), 20.0);
+    for tenth in 0..200 {
+        let now = f64::from(tenth) / 10.0;
+        law.advance(at(now), true);
+        answer(&mut law, now, now, AnswerKind::Served);
+    }
+    assert_eq!(law.rate(), 40.0);
+    law.loosen_limit(None);
+    wait(&mut law, 20.0, 24.0);
+    assert!(law.rate() > 40.0);
+}
+
+#[test]
+fn a_limit_lies_under_the_configured_ceiling_and_over_the_floor() {
+    let mut law = DeliveryRate::new(Limits::new(8.0, 8.0, 0.5).unwrap(), Timestamp::ZERO);
+    law.name_limit(at(1.0), 40.0);
+    assert_eq!(law.rate(), 8.0);
+    law.name_limit(at(2.0), 0.001);
+    assert_eq!(law.rate(), 0.5);
+}
+
+#[test]
+fn a_window_that_is_spent_is_found_closed_and_opens_at_the_limit() {
+    let mut law = law();
+    law.name_limit(at(5.0), LIMIT);
+    law.throttled(at(5.0), at(4.9));
+    law.throttled(at(5.7), at(5.65));
+    law.throttled(at(6.3), at(6.25));
+    assert_eq!(law.phase(at(6.3)), Phase::Closed);
+    law.taken(at(60.0));
+    answer(&mut law, 60.1, 60.0, AnswerKind::Served);
+    assert_eq!((law.rate(), law.closed_until()), (0.97 * LIMIT, None));
+}
+
 // ===== limits =====
 
 #[test]
@@ -299,6 +362,8 @@ enum Event {
     Taken,
     GivenBack,
     Reconfigure(f64),
+    Name(f64),
+    Loosen(Option<f64>),
 }
 
 fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
@@ -312,6 +377,8 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
         1 => Just(Event::Taken),
         1 => Just(Event::GivenBack),
         1 => (0.000_001_f64..1e6).prop_map(Event::Reconfigure),
+        1 => prop_oneof![1e-9_f64..1e6, 0.1_f64..100.0].prop_map(Event::Name),
+        1 => prop::option::of(1.0_f64..2.0).prop_map(Event::Loosen),
     ];
     let step = prop_oneof![8 => 0_u64..3_000_000_000, 1 => Just(u64::MAX / 64), 1 => Just(0)];
     prop::collection::vec((step, event), 1..200)
@@ -333,6 +400,7 @@ proptest! {
         let mut limits = of(ceiling);
         let mut law = DeliveryRate::new(limits, Timestamp::ZERO);
         let mut now = Timestamp::ZERO;
+        let mut named: Option<f64> = None;
         for (step, event) in events {
             now = now + Duration::from_nanos(step);
             let before = law.rate();
@@ -356,8 +424,19 @@ proptest! {
                     limits = of(Some(rps));
                     law.reconfigure(limits, &Arc::new(ThrottleSettings::default()));
                 }
+                Event::Name(limit) => {
+                    named = Some(limit);
+                    law.name_limit(now, limit);
+                    prop_assert!(law.rate() <= before);
+                }
+                Event::Loosen(factor) => {
+                    named = named.and_then(|limit| Some(limit * factor?));
+                    law.loosen_limit(named);
+                    prop_assert_eq!(law.rate(), before);
+                }
             }
-            let most = limits.ceiling().unwrap_or(f64::INFINITY);
+            let most = limits.ceiling().unwrap_or(f64::INFINITY).min(named.unwrap_or(f64::INFINITY));
+            let most = most.max(limits.floor_rps());
             prop_assert!(law.rate().is_finite() && (limits.floor_rps()..=most).contains(&law.rate()), "{:?}", law);
             prop_assert!(law.capacity().is_finite() && law.capacity() >= 1.0, "{:?}", law);
             prop_assert!(law.measured().is_none_or(f64::is_finite), "{:?}", law);
