@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloud_governor::{Governor, RetryPolicy, Scope, Totals};
 use futures_util::future::{BoxFuture, join_all};
+use google_cloud_gax::backoff_policy::BackoffPolicy;
 use google_cloud_gax::error::Error;
+use google_cloud_gax::retry_state::RetryState;
 
-use crate::testing::{Asked, Bench, Step, answered, by_scope, fast, governor, leaf};
+use crate::testing::{Asked, Bench, Step, answered, by_scope, fast, governor, leaf, retry_after};
 use crate::{CallOptions, CallReport, call, refusal};
 
 const CALLS: usize = 400;
@@ -205,4 +208,33 @@ async fn without_a_recorder_nobody_gets_anothers_error() {
     }
     // Else there was nothing to be mistaken about.
     assert!(refused > 0);
+}
+
+/// A call site's own, so that a call is between two attempts for a while.
+#[derive(Debug)]
+struct Slowly;
+
+impl BackoffPolicy for Slowly {
+    fn on_failure(&self, _: &RetryState) -> Duration {
+        Duration::from_secs(2)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_recorder_a_call_that_begins_does_not_take_anothers_backoff() {
+    let governor = governor(fast);
+    let mut bench = Bench::new(&governor).without_recorder();
+    bench.backoff = Arc::new(Slowly);
+    let begins = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let began = tokio::time::Instant::now();
+        bench.play(Asked::of("-"), &[|| Ok(2)]).await.unwrap();
+        began.elapsed()
+    };
+    let began = tokio::time::Instant::now();
+    let fails = bench.play(Asked::of("-"), &[|| Err(retry_after(500, 10)), || Ok(1)]);
+    let (failed, took) = tokio::join!(fails, begins);
+    failed.unwrap();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(began.elapsed() >= Duration::from_secs(10));
 }

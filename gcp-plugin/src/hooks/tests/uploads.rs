@@ -86,3 +86,17 @@ async fn a_308_is_progress() {
     let totals = totals(&governor);
     assert_eq!((totals.calls, totals.transient_errors, totals.gave_up), (4, 0, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_308_raises_the_rate_as_a_success_does() {
+    let governor = governor(|gcp| gcp.max_rps(100.0).burst(100.0));
+    let bench = uploading(Bench::new(&governor));
+    let rate = || inspect(&governor, ACCOUNT).rate_rps;
+    send(&bench, 1, &[|| Err(answered(429)), || Ok(1)]).await.0.unwrap();
+    let slowed = rate();
+    assert!(slowed < 100.0, "{slowed}");
+    tokio::time::advance(std::time::Duration::from_secs(6)).await;
+    // What ends it is a fatal answer, which raises nothing.
+    send(&bench, 1, &[|| Err(answered(308)), || Err(answered(404))]).await.0.unwrap_err();
+    assert!(rate() > slowed, "{}", rate());
+}
