@@ -1,0 +1,15 @@
+//! The official clients over real connections, against servers on the loopback interface.
+//!
+//! Where the environment names a proxy, `NO_PROXY` has to name 127.0.0.1. Some of the clients' waits are in Tokio's time
+//! and not in the governor's: tests that would wait so pause it. Then it moves on when nothing but a connection is waited
+//! for, so that their governors have no deadlines.
+
+mod common;
+mod reply;
+mod server;
+
+mod always;
+mod always_grpc;
+mod at_once;
+mod cancel;
+mod cancel_many;
