@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloud_governor_gcp::{GcpOptions, attach};
 use google_cloud_asset_v1::client::AssetService;
@@ -20,8 +21,11 @@ use crate::inventory::mode::Mode;
 use crate::inventory::options::Args;
 use crate::inventory::service::Service;
 use crate::inventory::world::{Simulated, Totals, WorldError, distinct};
-use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, PAGE, Project};
+use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, PAGE, Project, Telling};
 use crate::sim::{Leaf, Server};
+
+/// The minute of the quotas, as it really is.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The projects to list, and the way to them.
 #[derive(Debug)]
@@ -55,7 +59,9 @@ impl Projects {
         let fleet = Fleet::seeded(simulation.seed, &simulation.size.organization(args.projects))?;
         let limits = Limits::default().with_minute(args.minute)?.begun(args.minute.saturating_sub(args.minute_left()));
         let limits = simulation.limits.iter().fold(limits, |limits, size| size.apply_to_gcp(limits));
-        let gcp = Arc::new(Gcp::new(fleet, limits));
+        // A refusal names the quota's size per minute. Of a minute that is none it would be taken for one.
+        let telling = Telling { limit_value: args.minute == MINUTE, ..Telling::default() };
+        let gcp = Arc::new(Gcp::new(fleet, limits).telling(telling));
         let server = Server::start(gcp.clone(), simulation.seed).await?;
         for fault in &simulation.faults {
             server.faults().add(fault.clone());
