@@ -99,7 +99,7 @@ async fn a_read_dropped_at_any_point_leaves_nothing_behind() {
 async fn pages_dropped_at_any_point_leave_nothing_behind() {
     let (server, governor) = start();
     let client = assets(&server, by(&governor)).await;
-    dropped_everywhere(&server, &governor, 60, || pages(&client)).await;
+    dropped_everywhere(&server, &governor, 30, || pages(&client)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,3 +13,6 @@ mod always_grpc;
 mod at_once;
 mod cancel;
 mod cancel_many;
+mod operations;
+mod pages;
+mod reads;
