@@ -57,7 +57,9 @@ impl Projects {
     ) -> Result<(Self, Simulated), WorldError> {
         let simulation = &args.simulation;
         let fleet = Fleet::seeded(simulation.seed, &simulation.size.organization(args.projects))?;
-        let limits = Limits::default().with_minute(args.minute)?.begun(args.minute.saturating_sub(args.minute_left()));
+        let limits = Limits::default().with_minute(args.minute)?;
+        let start = limits.start() + args.minute.saturating_sub(args.minute_left());
+        let limits = limits.starting_at(start);
         let limits = simulation.limits.iter().fold(limits, |limits, size| size.apply_to_gcp(limits));
         // A refusal names the quota's size per minute. Of a minute that is none it would be taken for one.
         let telling = Telling { limit_value: args.minute == MINUTE, ..Telling::default() };
