@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cloud_governor_gcp::{GcpOptions, attach};
 use google_cloud_asset_v1::client::AssetService;
@@ -21,11 +21,8 @@ use crate::inventory::mode::Mode;
 use crate::inventory::options::Args;
 use crate::inventory::service::Service;
 use crate::inventory::world::{Simulated, Totals, WorldError, distinct};
-use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, PAGE, Project, Telling};
+use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, PAGE, Project};
 use crate::sim::{Leaf, Server};
-
-/// The minute of the quotas, as it really is.
-const MINUTE: Duration = Duration::from_secs(60);
 
 /// The projects to list, and the way to them.
 #[derive(Debug)]
@@ -58,12 +55,10 @@ impl Projects {
         let simulation = &args.simulation;
         let fleet = Fleet::seeded(simulation.seed, &simulation.size.organization(args.projects))?;
         let limits = Limits::default().with_minute(args.minute)?;
-        let start = limits.start() + args.minute.saturating_sub(args.minute_left());
+        let start = start(&limits, args.minute, args.minute_left());
         let limits = limits.starting_at(start);
         let limits = simulation.limits.iter().fold(limits, |limits, size| size.apply_to_gcp(limits));
-        // A refusal names the quota's size per minute. Of a minute that is none it would be taken for one.
-        let telling = Telling { limit_value: args.minute == MINUTE, ..Telling::default() };
-        let gcp = Arc::new(Gcp::new(fleet, limits).telling(telling));
+        let gcp = Arc::new(Gcp::new(fleet, limits));
         let server = Server::start(gcp.clone(), simulation.seed).await?;
         for fault in &simulation.faults {
             server.faults().add(fault.clone());
@@ -147,6 +142,15 @@ impl Named {
     }
 }
 
+/// A time near that of the limits when so much is left of a minute of this length.
+fn start(limits: &Limits, minute: Duration, left: Duration) -> SystemTime {
+    let since = limits.start().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let into = since.as_nanos() % minute.as_nanos().max(1);
+    let begun = since.saturating_sub(Duration::from_nanos(u64::try_from(into).unwrap_or_default()));
+    let start = begun.saturating_add(minute.saturating_sub(left));
+    SystemTime::UNIX_EPOCH.checked_add(start).unwrap_or(limits.start())
+}
+
 /// What a complete inventory finds of these services.
 fn totals(fleet: &Fleet, services: &[Service]) -> Totals {
     let all = fleet.totals();
@@ -181,4 +185,21 @@ fn requests(project: &Project) -> [(Service, &'static str, u64); 3] {
         (Service::CloudAsset, "SearchAllResources", assets),
         (Service::ComputeEngine, "instances.list", instances),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::gcp::Bucket;
+
+    #[test]
+    fn the_first_refill_comes_when_the_minute_that_is_under_way_ends() {
+        for (minute, left) in [(60_000, 30_000), (60_000, 60_000), (7_000, 3_000), (1_234, 1), (3_600_000, 1_000)] {
+            let (minute, left) = (Duration::from_millis(minute), Duration::from_millis(left));
+            let limits = Limits::default().with_minute(minute).expect("a possible minute");
+            let limits = limits.clone().starting_at(start(&limits, minute, left));
+            let limit = limits.quota(Bucket::ListAssets).limit;
+            assert_eq!(limit.least_time(limit.capacity() + 1.0), left, "{left:?} of {minute:?}");
+        }
+    }
 }
