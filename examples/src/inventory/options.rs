@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, value_parser};
 
 use super::cloud::{Cloud, Clouds};
 use super::mode::Plain;
@@ -13,7 +13,7 @@ use super::text::{BucketSize, Size};
 use super::usage::UsageError;
 use super::world::distinct;
 use crate::program::may_have_token;
-use crate::sim::Fault;
+use crate::sim::{Fault, gcp};
 
 /// Lists what several AWS accounts hold in several regions, or several Azure subscriptions, or several projects of Google
 /// Cloud, all at once, through one governor.
@@ -46,6 +46,9 @@ pub struct Args {
     /// somewhere in one: half of it is left, unless said otherwise.
     #[arg(long = "minute-left", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub left_of_minute: Option<Duration>,
+    /// The assets in each page of Google's lists: as many as Google's default, unless said otherwise.
+    #[arg(long, default_value_t = gcp::PAGE, value_name = "ROWS", value_parser = value_parser!(u32).range(1..=i64::from(gcp::LARGEST_SEARCH_PAGE)))]
+    pub asset_page: u32,
     /// A real cloud or a compatible server at this URL, instead of the simulation.
     #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
     pub endpoint_url: Option<String>,
@@ -172,6 +175,7 @@ impl Args {
             projects: 0,
             minute: Duration::from_secs(60),
             left_of_minute: None,
+            asset_page: gcp::PAGE,
             effort,
             config,
             endpoint_url: None,

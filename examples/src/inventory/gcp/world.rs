@@ -21,13 +21,14 @@ use crate::inventory::mode::Mode;
 use crate::inventory::options::Args;
 use crate::inventory::service::Service;
 use crate::inventory::world::{Simulated, Totals, WorldError, distinct};
-use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, PAGE, Project};
+use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, Project};
 use crate::sim::{Leaf, Server};
 
 /// The projects to list, and the way to them.
 #[derive(Debug)]
 pub(in crate::inventory) struct Projects {
     projects: Vec<Named>,
+    asset_page: u32,
     way: Way,
 }
 
@@ -64,11 +65,12 @@ impl Projects {
             server.faults().add(fault.clone());
         }
         let fleet = gcp.fleet();
-        let requests = job(fleet, services);
+        let requests = job(fleet, services, args.asset_page);
         let ideal = gcp.ideal(requests.iter().map(|(leaf, requests)| (leaf, *requests)));
         let zones = |project: &Project| project.zones.iter().map(|zone| (*zone).to_owned()).collect();
         let projects = Projects {
             projects: fleet.projects().iter().map(|project| Named::new(&project.id, zones(project))).collect(),
+            asset_page: args.asset_page,
             way: Way::Simulation { url: server.url(), caller: fleet.caller().clone() },
         };
         let totals = totals(fleet, services);
@@ -79,7 +81,8 @@ impl Projects {
     pub(in crate::inventory) fn real(args: &Args) -> Self {
         let zones = distinct(&args.zones);
         let projects = distinct(&args.project_ids).iter().map(|id| Named::new(id, zones.clone())).collect();
-        Projects { projects, way: Way::Real { endpoint: args.endpoint_url.clone() } }
+        let way = Way::Real { endpoint: args.endpoint_url.clone() };
+        Projects { projects, asset_page: args.asset_page, way }
     }
 
     /// The listings of all projects, for one run: each project through a client of Cloud Asset that is charged to it,
@@ -95,7 +98,7 @@ impl Projects {
         for Named { id, place, zones } in &self.projects {
             let assets = self.govern(mode, AssetService::builder(), self.credentials(Some(id))?).build().await?;
             let clients = Clients::new(assets, instances.clone(), id, zones.clone(), mode.rules(Cloud::Gcp));
-            let clients = Arc::new(clients);
+            let clients = Arc::new(clients.asset_page(self.asset_page));
             let kinds = Kind::ALL.iter().filter(|kind| services.contains(&kind.service()));
             let sources = kinds.map(|kind| Source::Gcp(clients.clone(), Pages::of(*kind)));
             listings.extend(sources.map(|source| Listing::new(place.clone(), source, fan_out)));
@@ -164,10 +167,10 @@ fn totals(fleet: &Fleet, services: &[Service]) -> Totals {
 }
 
 /// The requests that the job needs if none fails.
-fn job(fleet: &Fleet, services: &[Service]) -> BTreeMap<Leaf, u64> {
+fn job(fleet: &Fleet, services: &[Service], asset_page: u32) -> BTreeMap<Leaf, u64> {
     let mut job = BTreeMap::new();
     for project in fleet.projects() {
-        let requests = requests(project).into_iter();
+        let requests = requests(project, asset_page).into_iter();
         for (service, operation, requests) in requests.filter(|(service, ..)| services.contains(service)) {
             let (service, operation) = (service.name().to_owned(), operation.to_owned());
             job.insert(Leaf { account: project.account(), region: String::new(), service, operation }, requests);
@@ -176,9 +179,9 @@ fn job(fleet: &Fleet, services: &[Service]) -> BTreeMap<Leaf, u64> {
     job
 }
 
-fn requests(project: &Project) -> [(Service, &'static str, u64); 3] {
+fn requests(project: &Project, asset_page: u32) -> [(Service, &'static str, u64); 3] {
     let pages = |rows: u64, page: u32| rows.div_ceil(u64::from(page)).max(1);
-    let assets = pages(AssetKind::ALL.into_iter().map(|kind| project.assets(kind)).sum(), PAGE);
+    let assets = pages(AssetKind::ALL.into_iter().map(|kind| project.assets(kind)).sum(), asset_page);
     let instances = project.zones.iter().map(|zone| pages(project.instances_in(zone).len() as u64, COMPUTE_PAGE)).sum();
     [
         (Service::CloudAsset, "ListAssets", assets),
