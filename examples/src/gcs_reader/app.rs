@@ -46,7 +46,7 @@ pub async fn main(args: Args) -> ExitCode {
     let reads = async {
         let mut endings = Vec::new();
         for _ in 0..args.reads {
-            let (ending, report) = read(&client, &place.object, CallOptions::from(policy)).await;
+            let (ending, report) = read(&client, &place.object, CallOptions::from(policy), args.deadline).await;
             tell(&place.object, &ending, &report);
             endings.push((ending, report.attempts()));
         }
@@ -112,6 +112,7 @@ fn tell(object: &Object, ending: &Ending, report: &CallReport) {
         Ending::Answered(_) => event!(warn, "answered"),
         Ending::GaveUp(..) => event!(warn, "gave_up"),
         Ending::Refused(_) => event!(warn, "refused"),
+        Ending::Late => event!(warn, "late"),
         Ending::BrokenOff(_) => event!(warn, "broken_off"),
         Ending::Failed(_) => event!(error, "failed"),
     }

@@ -29,6 +29,8 @@ pub enum Ending {
     GaveUp(GiveUp, String),
     /// Nothing has an outcome: the governor sent nothing, or nothing was answered in time.
     Refused(Box<Refusal>),
+    /// The deadline passed while an answer, or the rest of its bytes, was on its way.
+    Late,
     /// The bytes broke off, and were not asked for again.
     BrokenOff(String),
     /// Anything else: there was no token, or the bytes were not those of the object.
@@ -58,6 +60,7 @@ impl Ending {
             Ending::Answered(_) => "answered",
             Ending::GaveUp(..) => "gave_up",
             Ending::Refused(_) => "refused",
+            Ending::Late => "late",
             Ending::BrokenOff(_) => "broken_off",
             Ending::Failed(_) => "failed",
         }
@@ -68,7 +71,7 @@ impl Ending {
         match self {
             Ending::Read(_) => 0,
             Ending::Answered(_) => ANSWERED,
-            Ending::GaveUp(GiveUp::DeadlineExceeded, _) => RefusalKind::DeadlineExceeded.exit_code(),
+            Ending::Late | Ending::GaveUp(GiveUp::DeadlineExceeded, _) => RefusalKind::DeadlineExceeded.exit_code(),
             Ending::GaveUp(GiveUp::RetryBudgetExhausted, _) => RefusalKind::RetryBudgetExhausted.exit_code(),
             Ending::GaveUp(GiveUp::CircuitOpen, _) => RefusalKind::CircuitOpen.exit_code(),
             Ending::GaveUp(..) => EXHAUSTED,
@@ -86,6 +89,7 @@ impl fmt::Display for Ending {
             Ending::Answered(said) => write!(f, "not read, the service says {said}"),
             Ending::GaveUp(reason, said) => write!(f, "not read, gave up ({}): {said}", reason.code()),
             Ending::Refused(refusal) => write!(f, "not read, refused ({}): {refusal}", refusal.code()),
+            Ending::Late => f.write_str("not read, the deadline passed before all bytes were there"),
             Ending::BrokenOff(said) => write!(f, "not read, the bytes broke off: {said}"),
             Ending::Failed(said) => write!(f, "not read: {said}"),
         }

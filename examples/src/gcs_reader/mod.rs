@@ -8,6 +8,7 @@
 //! | all attempts failed | 73 | `retries_exhausted` | `gave_up` |
 //! | no attempt was answered in time | 74 | `retries_exhausted` | `refused` |
 //! | the deadline could not be kept | 75 | `retry_deadline_exceeded` | `gave_up`, or `refused` if nothing was sent |
+//! | the deadline passed while an answer was on its way | 75 | | `late` |
 //! | the retry budget is empty | 76 | `retry_budget_exhausted` | the same |
 //! | the circuit is open | 69 | `circuit_rejected` | the same |
 //! | the bytes broke off too often | 65 | | `broken_off` |
@@ -24,9 +25,12 @@
 //! A read is a request, whose answer begins with the headers, and then its bytes. The governor admits the request, and
 //! judges and repeats it, until the headers are there: pace, slot, breaker, budget, deadline and number of attempts are about
 //! that. The bytes are the client's own business. If they break off, its read-resume policy decides whether to ask for the
-//! rest, and that is a request of its own: governed like the first, with a deadline and attempts of its own. So the time
-//! in which bytes arrive is bounded by no deadline, and a service whose answers all break off opens no circuit. The
-//! client's recommended policy resumes for ever; here it is bounded ([`RESUMES`]).
+//! rest, and that is a request of its own: governed like the first, with attempts of its own. So a service whose answers all
+//! break off opens no circuit. The client's recommended policy resumes for ever; here it is bounded ([`RESUMES`]).
+//!
+//! The governor's deadline is about when an attempt may begin. Other clients of Google's end an attempt that is under way
+//! when its time is up; that of Storage hands no time on to its requests, and knows none for the bytes. So the program drops
+//! the whole read at the deadline. What it held goes back at once, as it is made inside [`call`](cloud_governor_gcp::call()).
 
 mod app;
 mod ending;

@@ -43,7 +43,7 @@ pub struct Args {
     /// The project that has the bucket, as the governor is to call it: projects/my-project.
     #[arg(long, value_name = "PROJECT", requires = "endpoint")]
     pub account: Option<String>,
-    /// When an answer has to be there, waiting included.
+    /// When the object has to be read, waiting included.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub deadline: Option<Duration>,
     /// How often a request is sent again, at most.

@@ -1,6 +1,7 @@
 //! The read itself.
 
 use std::fmt;
+use std::time::Duration;
 
 use cloud_governor_gcp::{CallOptions, CallReport, call};
 use google_cloud_gax::error::Error;
@@ -27,12 +28,24 @@ impl fmt::Display for Object {
     }
 }
 
-/// Reads an object whole, and keeps nothing of it. `options` hold for its request and for each that asks for the rest.
-pub async fn read(client: &Storage, object: &Object, options: CallOptions) -> (Ending, CallReport) {
+/// Reads an object whole, and keeps nothing of it. `options` hold for its request and for each that asks for the rest. The
+/// read as a whole is dropped at the deadline, if there is one.
+pub async fn read(
+    client: &Storage,
+    object: &Object,
+    options: CallOptions,
+    deadline: Option<Duration>,
+) -> (Ending, CallReport) {
     let report = CallReport::new();
-    let ending = match call(options.report(&report), bytes_of(client, object)).await {
-        Ok(bytes) => Ending::Read(bytes),
-        Err(error) => Ending::of(&error, &report),
+    let whole = call(options.report(&report), bytes_of(client, object));
+    let ended = match deadline {
+        Some(deadline) => tokio::time::timeout(deadline, whole).await,
+        None => Ok(whole.await),
+    };
+    let ending = match ended {
+        Ok(Ok(bytes)) => Ending::Read(bytes),
+        Ok(Err(error)) => Ending::of(&error, &report),
+        Err(_) => Ending::Late,
     };
     (ending, report)
 }

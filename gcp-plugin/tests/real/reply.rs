@@ -81,6 +81,10 @@ impl Reply {
 
     // ===== REST =====
 
+    pub(crate) fn ok() -> Self {
+        Reply::json("{}")
+    }
+
     pub(crate) fn json(body: impl Into<Bytes>) -> Self {
         Reply::new(200, body).header("content-type", "application/json")
     }

@@ -28,6 +28,8 @@ use crate::reply::{Answer, End, Reply};
 /// One request as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    /// Where the server listens; clients name the host that they would call without a test.
+    pub(crate) server: SocketAddr,
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
@@ -146,6 +148,7 @@ const PREFACE: &[u8] = b"PRI ";
 type Body = StreamBody<Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send>>>;
 
 async fn serve(stream: TcpStream, state: Arc<State>) {
+    let address = stream.local_addr().expect("an address");
     let mut first = [0; PREFACE.len()];
     while stream.peek(&mut first).await.is_ok_and(|peeked| (1..first.len()).contains(&peeked)) {
         tokio::task::yield_now().await;
@@ -155,7 +158,7 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
     let Ok((socket, stream)) = socket else { return };
     let is_reset = Arc::new(AtomicBool::new(false));
     let resetting = Arc::clone(&is_reset);
-    let service = service_fn(move |request| answer(request, Arc::clone(&state), Arc::clone(&resetting)));
+    let service = service_fn(move |request| answer(request, address, Arc::clone(&state), Arc::clone(&resetting)));
     if first == PREFACE {
         let connection = http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
@@ -182,10 +185,16 @@ fn linger(socket: &std::net::TcpStream, is_reset: &AtomicBool) {
     }
 }
 
-async fn answer(request: Request<Incoming>, state: Arc<State>, reset: Arc<AtomicBool>) -> io::Result<Response<Body>> {
+async fn answer(
+    request: Request<Incoming>,
+    server: SocketAddr,
+    state: Arc<State>,
+    reset: Arc<AtomicBool>,
+) -> io::Result<Response<Body>> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let asked = Asked {
+        server,
         method: head.method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
