@@ -98,6 +98,9 @@ impl Default for GcpOptions {
 /// The builder with the governor's credentials, policies and throttler: the client that it builds is governed. It takes
 /// the builder of every generated client, HTTP or gRPC.
 ///
+/// Storage's builder is none of these ("expected `ClientBuilder<_, Credentials>`, found `ClientBuilder`"): `attach_storage`,
+/// with the feature `storage`, takes it.
+///
 /// What the builder had of these is replaced, so the SDK's own retry is off; attaching twice is attaching once, by the
 /// last options. `credentials` are what requests are sent with.
 ///

@@ -22,8 +22,8 @@ static OUTSIDE: Mutex<Vec<Weak<Context>>> = Mutex::new(Vec::new());
 ///
 /// If it is dropped, everything that its calls hold goes back at once: slots, tokens of a wait, the place of a half-open
 /// circuit's probe. Several calls may be made inside, one after the other or side by side: a paginator's pages, a poller's
-/// polls, joined requests. An inner `call` replaces an outer one. Task-locals do not enter `tokio::spawn`: wrap the
-/// spawned future instead.
+/// polls, joined requests. The options hold for each of them: to bound all together, put `tokio::time::timeout` around
+/// this. An inner `call` replaces an outer one. Task-locals do not enter `tokio::spawn`: wrap the spawned future instead.
 ///
 /// ```
 /// # use google_cloud_asset_v1::client::AssetService;

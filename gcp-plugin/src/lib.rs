@@ -59,7 +59,8 @@
 //!
 //! `gcp/projects/my-project/*/cloudasset/ListAssets`. Services like Compute and Storage are charged to the project of the
 //! resource that the request names; services like Cloud Asset to the caller's quota project, which is the one that the
-//! credentials name. Where neither is known, [`GcpOptions::account`] is, and without it a label of this client alone.
+//! credentials name: those of a service account or of the metadata server name none unless `GOOGLE_CLOUD_QUOTA_PROJECT`
+//! does. Where neither is known, [`GcpOptions::account`] is, and without it a label of this client alone.
 //! Compute's operations are called `instances.list`, Storage's transfers `objects.get` and `objects.insert`.
 //! [`CallOptions::scope`] charges something else. A quota project that is set on one request (`with_quota_project`) is not
 //! seen.
@@ -85,8 +86,8 @@
 //! # Cancellation
 //!
 //! Inside [`call`], a dropped future gives everything back at once. Outside, no hook tells that a request in flight was
-//! dropped, so what it holds is leased ([`GcpOptions::lease`]): at its end the attempt counts as cancelled, its slot goes
-//! back, and those in line for it are woken. A call that is dropped while it waits in line leaves the line at once in
+//! dropped, so what it holds is leased ([`GcpOptions::lease`]): after its end the attempt counts as cancelled, and its
+//! slot goes back as soon as another call of an attached client comes by or waits in line for one. A call that is dropped while it waits in line leaves the line at once in
 //! either case. Wrap what you may drop: requests under a timeout, in a `select!`, or raced.
 //!
 //! # Long-running operations
@@ -104,7 +105,8 @@
 //!   sees the body. Where the SDK resumes a download that broke, it sends a request of the client's scope.
 //! * A stream over gRPC is admitted and counted when it is opened, and gives its slot back at once. The SDK opens Storage's in
 //!   60 s, time in line included, or tries again.
-//! * The SDK does not time out the attempts of uploads and downloads.
+//! * The SDK times out no attempt of an upload or a download, and neither the policy's attempt timeout nor the deadline ends one
+//!   that was sent: put `tokio::time::timeout` around [`call`].
 //!
 //! # Tokens
 //!

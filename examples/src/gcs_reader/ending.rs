@@ -27,7 +27,7 @@ pub enum Ending {
     Answered(String),
     /// The service's last answer, or what befell the request, and why there was no further attempt.
     GaveUp(GiveUp, String),
-    /// Nothing has an outcome: the governor sent nothing, or nothing was answered in time.
+    /// The governor sent nothing.
     Refused(Box<Refusal>),
     /// The deadline passed while an answer, or the rest of its bytes, was on its way.
     Late,

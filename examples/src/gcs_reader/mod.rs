@@ -6,7 +6,6 @@
 //! | the object was read | 0 | | `read` |
 //! | the service said no: there is no such object, nobody may read it | 66 | | `answered` |
 //! | all attempts failed | 73 | `retries_exhausted` | `gave_up` |
-//! | no attempt was answered in time | 74 | `retries_exhausted` | `refused` |
 //! | the deadline could not be kept | 75 | `retry_deadline_exceeded` | `gave_up`, or `refused` if nothing was sent |
 //! | the deadline passed while an answer was on its way | 75 | | `late` |
 //! | the retry budget is empty | 76 | `retry_budget_exhausted` | the same |

@@ -20,7 +20,7 @@ use crate::sim::gcp::FleetSize;
 /// (503).
 ///
 /// Exit codes: 0 read; 65 the bytes broke off too often; 66 the service says no; 69 the circuit is open; 73 all attempts
-/// failed; 74 no attempt was answered in time; 75 the deadline could not be kept; 76 the retry budget is empty; 1 anything
+/// failed; 75 the deadline could not be kept; 76 the retry budget is empty; 1 anything
 /// else; 2 the command line or the configuration is of no use; 130 stopped by Ctrl-C. Of several reads the last one
 /// decides.
 #[derive(Clone, Debug, Parser)]
