@@ -111,7 +111,7 @@ impl GovernedCredentials {
     ) -> Result<Headers, CredentialsError> {
         loop {
             let before = journey.clock().now();
-            let attempt = match journey.admit(&self.client).await {
+            let attempt = match journey.admit(&self.client, context).await {
                 Ok(attempt) => attempt,
                 Err(refusal) => {
                     context.note_refused(&refusal);

@@ -40,6 +40,11 @@ impl Request {
         Request { recorder, task: task::try_id(), earliest, latest }
     }
 
+    /// Without a recorder it is its task's.
+    pub(crate) fn lane(&self) -> Option<Option<task::Id>> {
+        self.recorder.is_none().then_some(self.task)
+    }
+
     /// Whether both are the same request.
     ///
     /// A recorder is made for each request and knows to the nanosecond when, and the hooks of a request find it
@@ -134,12 +139,14 @@ impl Journey {
         self.governor.clock()
     }
 
-    /// Waits until the next attempt may be sent. While it is in line, what the governor's overdue attempts hold goes back.
-    pub(crate) async fn admit(&mut self, client: &Client) -> Result<Attempt, Refusal> {
+    /// Waits until the next attempt may be sent. While it is in line, what overdue attempts hold goes back: of the
+    /// governor's calls outside, and of those beside it.
+    pub(crate) async fn admit(&mut self, client: &Client, context: &Context) -> Result<Attempt, Refusal> {
         let outside = client.outside();
         let mut admission = pin!(self.call.admit());
         poll_fn(|cx| {
             outside.store().sweep();
+            context.store().sweep();
             admission.as_mut().poll(cx)
         })
         .await
