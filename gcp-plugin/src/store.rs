@@ -94,18 +94,23 @@ impl Store {
     }
 
     /// The journey of this client's request that is wanted most: `rank` says of each how far it is from what is looked
-    /// for, if it is that at all. Of several that are equally near, which a recorder leaves no room for, it is the one
-    /// that has waited longest.
+    /// for, if it is that at all. Of several that are equally near, as there may be without a recorder, it is the one that
+    /// has waited longest.
     pub(crate) fn take(
         &self,
         client: &Arc<Client>,
         request: &Request,
         rank: impl Fn(&Parked) -> Option<u32>,
     ) -> Option<Parked> {
-        let found = self.lock().take(request, |parked| {
-            let rank = rank(parked)?;
-            (parked.journey.is_of(client) && parked.journey.request.is(request)).then_some(rank)
-        });
+        let found = {
+            let mut inner = self.lock();
+            request.recognised(|is_it| {
+                inner.take(request, |parked| {
+                    let rank = rank(parked)?;
+                    (parked.journey.is_of(client) && is_it(&parked.journey.request)).then_some(rank)
+                })
+            })
+        };
         self.sweep();
         found
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, value_parser};
 
 use super::cloud::{Cloud, Clouds};
 use super::mode::Plain;
@@ -13,7 +13,7 @@ use super::text::{BucketSize, Size};
 use super::usage::UsageError;
 use super::world::distinct;
 use crate::program::may_have_token;
-use crate::sim::Fault;
+use crate::sim::{Fault, gcp};
 
 /// Lists what several AWS accounts hold in several regions, or several Azure subscriptions, or several projects of Google
 /// Cloud, all at once, through one governor.
@@ -38,14 +38,17 @@ pub struct Args {
     /// Simulated projects of Google Cloud.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     pub projects: usize,
-    /// How long the minutes of Google's simulated quotas are. What a minute grants is granted in each, so that shorter ones
+    /// How long the minutes of Google's simulated quotas are, up to an hour. What a minute grants is granted in each, so that shorter ones
     /// make for quick runs.
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub minute: Duration,
-    /// How much of such a minute is left when the simulation starts: Google's are those of the clock on the wall, and a run
-    /// begins in the middle of one. Half of it, unless said otherwise.
+    /// How much of such a minute is left when the simulation starts. Google's are those of the clock, and a run begins
+    /// somewhere in one: half of it is left, unless said otherwise.
     #[arg(long = "minute-left", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub left_of_minute: Option<Duration>,
+    /// The assets in each page of Google's lists: as many as Google's default, unless said otherwise.
+    #[arg(long, default_value_t = gcp::PAGE, value_name = "ROWS", value_parser = value_parser!(u32).range(1..=i64::from(gcp::LARGEST_SEARCH_PAGE)))]
+    pub asset_page: u32,
     /// A real cloud or a compatible server at this URL, instead of the simulation.
     #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
     pub endpoint_url: Option<String>,
@@ -147,6 +150,9 @@ const SIMULATION: [&str; 10] = [
     "limits",
 ];
 
+/// The longest that a minute of the simulation may be.
+const LONGEST_MINUTE: Duration = Duration::from_secs(60 * 60);
+
 /// The form of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
@@ -169,6 +175,7 @@ impl Args {
             projects: 0,
             minute: Duration::from_secs(60),
             left_of_minute: None,
+            asset_page: gcp::PAGE,
             effort,
             config,
             endpoint_url: None,
@@ -231,8 +238,9 @@ impl Args {
             return Err(UsageError::Adaptive(cloud));
         }
         self.check_services()?;
-        if self.minute.is_zero() || self.minute_left().is_zero() || self.minute_left() > self.minute {
-            return Err(UsageError::Minute { minute: self.minute, left: self.minute_left() });
+        let (minute, left) = (self.minute, self.minute_left());
+        if left.is_zero() || left > minute || minute > LONGEST_MINUTE {
+            return Err(UsageError::Minute { minute, left });
         }
         match self.simulation.limits.iter().find(|limit| !self.cloud.has(limit.cloud())) {
             Some(limit) => Err(UsageError::Limit(limit.clone())),

@@ -50,10 +50,10 @@ pub enum UsageError {
         "--project: name the zones whose instances are listed by --zone, or leave them out by --services cloudasset"
     )]
     NoZone,
-    /// A minute of no length, or more left of it than there is.
+    /// A minute of no length or of more than an hour, or more left of it than there is.
     #[error(
-        "--minute and --minute-left: {} left of {} is not above 0 and up to the whole",
-        format_duration(*left), format_duration(*minute)
+        "--minute {}, --minute-left {}: the one is above 0 and up to an hour, the other above 0 and up to the one",
+        format_duration(*minute), format_duration(*left)
     )]
     Minute {
         /// Of this length.

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -5,6 +6,9 @@ use std::sync::Arc;
 use cloud_governor_examples::sim::aws::{Aws, Fleet, Limits};
 use cloud_governor_examples::sim::{Server, azure, gcp};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::common::{LOOK, args};
 
@@ -219,6 +223,7 @@ async fn a_bad_command_line_has_the_same_exit_code() {
         "--cloud gcp --size disks=1000001",
         "--cloud gcp --minute 0s",
         "--cloud gcp --minute soon",
+        "--cloud gcp --minute 100000y",
         "--cloud gcp --minute 1s --minute-left 2s",
         "--cloud gcp --minute-left 0s",
         "--cloud gcp --ungoverned adaptive",
@@ -299,7 +304,7 @@ async fn a_command_line_that_is_of_no_use_says_what_would_be() {
         ("--services compute-engine", "compute-engine is a service of Google Cloud"),
         ("--cloud all --services ssm,compute", "there are cloudasset, compute-engine"),
         ("--cloud gcp --projects 0", "projects: 0 is not from 1 to 10000"),
-        ("--cloud gcp --minute 1s --minute-left 2s", "2s left of 1s"),
+        ("--cloud gcp --minute 1s --minute-left 2s", "--minute 1s, --minute-left 2s"),
         ("--cloud gcp --project p", "--zone"),
         ("--cloud gcp --endpoint-url https://127.0.0.1:1", "--project has to say"),
         ("--cloud gcp --project p --zone z --endpoint-url http://example.com", "unless to this machine"),
@@ -376,24 +381,65 @@ async fn what_is_not_complete_names_its_cloud() {
     assert!(incomplete.iter().all(|one| one["cloud"] == "gcp" && one["kind"] == "instances"), "{report:#}");
 }
 
+/// An endpoint that gives this token to whoever comes.
+async fn tokens(token: &str) -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}/token", listener.local_addr().expect("an address"));
+    let body = serde_json::json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3600 }).to_string();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            // One that hangs up asks again, or fails the test.
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (url, serving)
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_project_is_not_listed_by_nobody() {
-    // No credentials are there, and no metadata server that would make them.
-    let mut command = inventory(
-        "--cloud gcp --project p --project p --services cloudasset --endpoint-url http://127.0.0.1:1 --json \
-         --max-requeues 0",
-    );
-    command.env("HOME", "/nonexistent").env("GCE_METADATA_HOST", "127.0.0.1:1");
-    let output = output(command).await;
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let report = object(&output);
-    assert_eq!((&report["simulated"], &report["lost"]), (&false.into(), &2.into()), "{report:#}");
-    let incomplete = &report["incomplete"][0];
-    assert_eq!(incomplete["account"], "projects/p", "{report:#}");
-    assert!(
-        incomplete["reason"].as_str().is_some_and(|reason| reason.contains("no token: ") && !reason.contains('\n')),
-        "{report:#}"
-    );
+async fn a_compatible_server_is_listed_like_the_real_google_cloud() {
+    let fleet = gcp::Fleet::seeded(3, &args(SMALL_GCP).simulation.size.organization(2)).expect("a possible size");
+    let google = Arc::new(gcp::Gcp::new(fleet, gcp::Limits::default()));
+    let server = Server::start(google.clone(), 3).await.expect("a free port");
+    let (token_uri, serving) = tokens(google.fleet().caller().token()).await;
+    let credentials = serde_json::json!({
+        "type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "token_uri": token_uri,
+    });
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    write!(file, "{credentials}").expect("written");
+    let [one, other] = google.fleet().projects() else { panic!("two projects") };
+    let zones: Vec<_> = one.zones.iter().map(|zone| format!("--zone {zone}")).collect();
+    let line = format!("--cloud gcp --endpoint-url {} {} --json", server.url(), zones.join(" "));
+    let mut command = inventory(&format!("{line} --project {} --project {}", one.id, one.id));
+    command.env("GOOGLE_APPLICATION_CREDENTIALS", file.path());
+    let listed = output(command).await;
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    let report = object(&listed);
+    assert_eq!((&report["simulated"], &report["lost"]), (&false.into(), &0.into()), "{report:#}");
+    assert_eq!(report["found"]["gcp"]["instances"], one.instances.len());
+    assert!(report["server"].is_null() && report["ideal_s"].is_null());
+    let charged = server.truth().snapshot().leaves.into_iter().map(|one| one.leaf.account).collect::<BTreeSet<_>>();
+    assert_eq!(charged, BTreeSet::from([one.account()]), "and the other's quota is not touched: {}", other.id);
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_of_no_use_end_it_before_any_request() {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    write!(file, "{{ \"type\": \"hunter2\" }}").expect("written");
+    for path in [file.path(), "/nonexistent/credentials.json".as_ref()] {
+        let mut command = inventory("--cloud gcp --project p --services cloudasset --endpoint-url http://127.0.0.1:1");
+        command.env("GOOGLE_APPLICATION_CREDENTIALS", path);
+        let refused = output(command).await;
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.stdout.is_empty() && complaint.contains("Google Cloud's credentials: "), "{complaint}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

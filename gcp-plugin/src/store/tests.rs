@@ -41,7 +41,7 @@ async fn each_of_many_is_found_by_its_own_recorder() {
     for index in (0..500).map(|step| (250 + step * 7) % 500) {
         let request = request(&recorders[index]).await;
         let found = store.take(&bench.client, &request, any).unwrap();
-        assert!(found.journey.request.is(&request));
+        assert!(found.journey.request.recognised(|is_it| is_it(&request)));
         assert!(store.take(&bench.client, &request, any).is_none());
     }
 }

@@ -140,14 +140,14 @@ async fn a_call_that_skips_the_governor_is_sent_once_and_not_counted() {
 }
 
 #[tokio::test]
-async fn calls_of_a_disabled_provider_are_sent_once_and_not_counted() {
+async fn calls_of_a_disabled_provider_are_sent_once_and_counted() {
     let server = down();
     let governor = governor(|gcp| gcp.enabled(false));
     let assets = assets(&server, by(&governor)).await;
     assets.list_assets().set_parent(HOME).send().await.expect_err("down");
     let control = control(&server, by(&governor)).await;
     control.get_bucket().set_name(BUCKET).send().await.expect_err("down");
-    assert_eq!((server.count(), totals(&governor).calls), (2, 0));
+    assert_eq!((server.count(), totals(&governor).calls, totals(&governor).retries), (2, 2, 0));
 }
 
 #[tokio::test]

@@ -19,6 +19,8 @@ pub struct Clients {
     project: String,
     zones: Vec<String>,
     rules: Rules,
+    /// Zero leaves it to the service.
+    asset_page: i32,
 }
 
 /// A page to ask for. An empty token is that of the first.
@@ -63,22 +65,30 @@ impl Clients {
     /// Cloud Asset counts calls for the project that its client names, so `assets` is one that names this project.
     /// Compute counts them for the project that is asked about, so `instances` may be everybody's.
     pub fn new(assets: AssetService, instances: Instances, project: &str, zones: Vec<String>, rules: Rules) -> Self {
-        Clients { assets, instances, project: project.to_owned(), zones, rules }
+        Clients { assets, instances, project: project.to_owned(), zones, rules, asset_page: 0 }
     }
 
-    /// One page, and where the list goes on. Pages are as long as the service makes them by itself.
+    /// With so many assets in a page, if the service has them.
+    #[must_use]
+    pub fn asset_page(self, rows: u32) -> Self {
+        Clients { asset_page: i32::try_from(rows).unwrap_or(i32::MAX), ..self }
+    }
+
+    /// One page, and where the list goes on. Pages of instances are as long as the service makes them by itself.
     pub(in crate::inventory) async fn page(&self, pages: &Pages) -> Result<Page, Failure> {
         let Clients { assets, zones, rules, .. } = self;
         let parent = format!("projects/{}", self.project);
         let (found, next) = match pages {
             Pages::Assets(token) => {
-                let answer = assets.list_assets().set_parent(parent).set_page_token(token).send().await;
+                let list = assets.list_assets().set_parent(parent).set_page_size(self.asset_page);
+                let answer = list.set_page_token(token).send().await;
                 let page = answer.map_err(|error| Failure::of("cloudasset.ListAssets", &error, rules))?;
                 let found = FoundInGcp { assets: page.assets.len() as u64, ..FoundInGcp::default() };
                 (found, following(page.next_page_token).map(Pages::Assets))
             }
             Pages::SearchResults(token) => {
-                let answer = assets.search_all_resources().set_scope(parent).set_page_token(token).send().await;
+                let search = assets.search_all_resources().set_scope(parent).set_page_size(self.asset_page);
+                let answer = search.set_page_token(token).send().await;
                 let page = answer.map_err(|error| Failure::of("cloudasset.SearchAllResources", &error, rules))?;
                 let found = FoundInGcp { search_results: page.results.len() as u64, ..FoundInGcp::default() };
                 (found, following(page.next_page_token).map(Pages::SearchResults))

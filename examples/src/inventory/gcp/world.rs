@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cloud_governor_gcp::{GcpOptions, attach};
 use google_cloud_asset_v1::client::AssetService;
@@ -21,16 +21,14 @@ use crate::inventory::mode::Mode;
 use crate::inventory::options::Args;
 use crate::inventory::service::Service;
 use crate::inventory::world::{Simulated, Totals, WorldError, distinct};
-use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, PAGE, Project, Telling};
+use crate::sim::gcp::{self, AssetKind, COMPUTE_PAGE, Caller, Fleet, Gcp, Limits, Project};
 use crate::sim::{Leaf, Server};
-
-/// The minute of the quotas, as it really is.
-const MINUTE: Duration = Duration::from_secs(60);
 
 /// The projects to list, and the way to them.
 #[derive(Debug)]
 pub(in crate::inventory) struct Projects {
     projects: Vec<Named>,
+    asset_page: u32,
     way: Way,
 }
 
@@ -58,22 +56,21 @@ impl Projects {
         let simulation = &args.simulation;
         let fleet = Fleet::seeded(simulation.seed, &simulation.size.organization(args.projects))?;
         let limits = Limits::default().with_minute(args.minute)?;
-        let start = limits.start() + args.minute.saturating_sub(args.minute_left());
+        let start = start(&limits, args.minute, args.minute_left());
         let limits = limits.starting_at(start);
         let limits = simulation.limits.iter().fold(limits, |limits, size| size.apply_to_gcp(limits));
-        // A refusal names the quota's size per minute. Of a minute that is none it would be taken for one.
-        let telling = Telling { limit_value: args.minute == MINUTE, ..Telling::default() };
-        let gcp = Arc::new(Gcp::new(fleet, limits).telling(telling));
+        let gcp = Arc::new(Gcp::new(fleet, limits));
         let server = Server::start(gcp.clone(), simulation.seed).await?;
         for fault in &simulation.faults {
             server.faults().add(fault.clone());
         }
         let fleet = gcp.fleet();
-        let requests = job(fleet, services);
+        let requests = job(fleet, services, args.asset_page);
         let ideal = gcp.ideal(requests.iter().map(|(leaf, requests)| (leaf, *requests)));
         let zones = |project: &Project| project.zones.iter().map(|zone| (*zone).to_owned()).collect();
         let projects = Projects {
             projects: fleet.projects().iter().map(|project| Named::new(&project.id, zones(project))).collect(),
+            asset_page: args.asset_page,
             way: Way::Simulation { url: server.url(), caller: fleet.caller().clone() },
         };
         let totals = totals(fleet, services);
@@ -84,7 +81,8 @@ impl Projects {
     pub(in crate::inventory) fn real(args: &Args) -> Self {
         let zones = distinct(&args.zones);
         let projects = distinct(&args.project_ids).iter().map(|id| Named::new(id, zones.clone())).collect();
-        Projects { projects, way: Way::Real { endpoint: args.endpoint_url.clone() } }
+        let way = Way::Real { endpoint: args.endpoint_url.clone() };
+        Projects { projects, asset_page: args.asset_page, way }
     }
 
     /// The listings of all projects, for one run: each project through a client of Cloud Asset that is charged to it,
@@ -100,7 +98,7 @@ impl Projects {
         for Named { id, place, zones } in &self.projects {
             let assets = self.govern(mode, AssetService::builder(), self.credentials(Some(id))?).build().await?;
             let clients = Clients::new(assets, instances.clone(), id, zones.clone(), mode.rules(Cloud::Gcp));
-            let clients = Arc::new(clients);
+            let clients = Arc::new(clients.asset_page(self.asset_page));
             let kinds = Kind::ALL.iter().filter(|kind| services.contains(&kind.service()));
             let sources = kinds.map(|kind| Source::Gcp(clients.clone(), Pages::of(*kind)));
             listings.extend(sources.map(|source| Listing::new(place.clone(), source, fan_out)));
@@ -147,6 +145,15 @@ impl Named {
     }
 }
 
+/// A time near that of the limits when so much is left of a minute of this length.
+fn start(limits: &Limits, minute: Duration, left: Duration) -> SystemTime {
+    let since = limits.start().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let into = since.as_nanos() % minute.as_nanos().max(1);
+    let begun = since.saturating_sub(Duration::from_nanos(u64::try_from(into).unwrap_or_default()));
+    let start = begun.saturating_add(minute.saturating_sub(left));
+    SystemTime::UNIX_EPOCH.checked_add(start).unwrap_or(limits.start())
+}
+
 /// What a complete inventory finds of these services.
 fn totals(fleet: &Fleet, services: &[Service]) -> Totals {
     let all = fleet.totals();
@@ -160,10 +167,10 @@ fn totals(fleet: &Fleet, services: &[Service]) -> Totals {
 }
 
 /// The requests that the job needs if none fails.
-fn job(fleet: &Fleet, services: &[Service]) -> BTreeMap<Leaf, u64> {
+fn job(fleet: &Fleet, services: &[Service], asset_page: u32) -> BTreeMap<Leaf, u64> {
     let mut job = BTreeMap::new();
     for project in fleet.projects() {
-        let requests = requests(project).into_iter();
+        let requests = requests(project, asset_page).into_iter();
         for (service, operation, requests) in requests.filter(|(service, ..)| services.contains(service)) {
             let (service, operation) = (service.name().to_owned(), operation.to_owned());
             job.insert(Leaf { account: project.account(), region: String::new(), service, operation }, requests);
@@ -172,13 +179,30 @@ fn job(fleet: &Fleet, services: &[Service]) -> BTreeMap<Leaf, u64> {
     job
 }
 
-fn requests(project: &Project) -> [(Service, &'static str, u64); 3] {
+fn requests(project: &Project, asset_page: u32) -> [(Service, &'static str, u64); 3] {
     let pages = |rows: u64, page: u32| rows.div_ceil(u64::from(page)).max(1);
-    let assets = pages(AssetKind::ALL.into_iter().map(|kind| project.assets(kind)).sum(), PAGE);
+    let assets = pages(AssetKind::ALL.into_iter().map(|kind| project.assets(kind)).sum(), asset_page);
     let instances = project.zones.iter().map(|zone| pages(project.instances_in(zone).len() as u64, COMPUTE_PAGE)).sum();
     [
         (Service::CloudAsset, "ListAssets", assets),
         (Service::CloudAsset, "SearchAllResources", assets),
         (Service::ComputeEngine, "instances.list", instances),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::gcp::Bucket;
+
+    #[test]
+    fn the_first_refill_comes_when_the_minute_that_is_under_way_ends() {
+        for (minute, left) in [(60_000, 30_000), (60_000, 60_000), (7_000, 3_000), (1_234, 1), (3_600_000, 1_000)] {
+            let (minute, left) = (Duration::from_millis(minute), Duration::from_millis(left));
+            let limits = Limits::default().with_minute(minute).expect("a possible minute");
+            let limits = limits.clone().starting_at(start(&limits, minute, left));
+            let limit = limits.quota(Bucket::ListAssets).limit;
+            assert_eq!(limit.least_time(limit.capacity() + 1.0), left, "{left:?} of {minute:?}");
+        }
+    }
 }
