@@ -55,8 +55,8 @@ impl GcpOptions {
         self
     }
 
-    /// How long the slot of a call is kept that was dropped in flight outside [`call`](crate::call()): 5 minutes unless
-    /// said otherwise. Where the policy has an attempt timeout, it is that and 5 seconds, save for Storage's uploads and
+    /// How long the slot of a call is kept that was dropped in flight outside [`call`](crate::call()), or inside of one that
+    /// goes on: 5 minutes unless said otherwise. Where the policy has an attempt timeout, it is that and 5 seconds, save for Storage's uploads and
     /// downloads, which the SDK does not time out. An attempt that takes longer goes on without a slot, and counts as a
     /// second call when it ends.
     pub fn lease(mut self, lease: Duration) -> Self {

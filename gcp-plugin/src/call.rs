@@ -23,7 +23,9 @@ static OUTSIDE: Mutex<Vec<Weak<Context>>> = Mutex::new(Vec::new());
 /// If it is dropped, everything that its calls hold goes back at once: slots, tokens of a wait, the place of a half-open
 /// circuit's probe. Several calls may be made inside, one after the other or side by side: a paginator's pages, a poller's
 /// polls, joined requests. The options hold for each of them: to bound all together, put `tokio::time::timeout` around
-/// this. An inner `call` replaces an outer one. Task-locals do not enter `tokio::spawn`: wrap the spawned future instead.
+/// this. What is dropped inside while the rest goes on is leased, as outside
+/// ([`GcpOptions::lease`](crate::GcpOptions::lease)). An inner `call` replaces an outer one. Task-locals do not enter
+/// `tokio::spawn`: wrap the spawned future instead.
 ///
 /// ```
 /// # use google_cloud_asset_v1::client::AssetService;
@@ -43,7 +45,7 @@ static OUTSIDE: Mutex<Vec<Weak<Context>>> = Mutex::new(Vec::new());
 /// # }
 /// ```
 pub fn call<F: Future>(options: impl Into<CallOptions>, future: F) -> impl Future<Output = F::Output> {
-    let context = Arc::new(Context { options: options.into(), store: Store::unleased() });
+    let context = Arc::new(Context { options: options.into(), store: Store::inside() });
     async move {
         // When this ends, or is dropped, nobody else holds the context, and with it goes what its calls hold.
         let _ends = Ends(Arc::clone(&context));
@@ -191,7 +193,7 @@ impl Context {
         let mut all = OUTSIDE.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|context| context.strong_count() > 0);
         all.iter().filter_map(Weak::upgrade).find(|context| context.store.goes_by(clock)).unwrap_or_else(|| {
-            let context = Arc::new(Context { options: CallOptions::new(), store: Store::leased(Arc::clone(clock)) });
+            let context = Arc::new(Context { options: CallOptions::new(), store: Store::outside(Arc::clone(clock)) });
             all.push(Arc::downgrade(&context));
             context
         })

@@ -29,6 +29,9 @@ const UNTOLD: Duration = Duration::from_secs(10);
 /// By how much an attempt timeout may be overdue: it begins with the send, and its outcome has to be noticed.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// A token this old is as good as new: Google's credentials renew theirs minutes before they run out.
+const FRESH: Duration = Duration::from_secs(60);
+
 type Headers = CacheableResource<HeaderMap>;
 
 /// Credentials that wait for admission.
@@ -111,14 +114,14 @@ impl GovernedCredentials {
     ) -> Result<Headers, CredentialsError> {
         loop {
             let before = journey.clock().now();
-            let attempt = match journey.admit(&self.client).await {
+            let attempt = match journey.admit(&self.client, context).await {
                 Ok(attempt) => attempt,
                 Err(refusal) => {
                     context.note_refused(&refusal);
                     return Err(Refused::into_error(refusal, journey.last.take()));
                 }
             };
-            if journey.clock().now() == before {
+            if journey.clock().now().since(before) < FRESH {
                 self.sent(context, journey, attempt);
                 return Ok(headers);
             }

@@ -9,7 +9,7 @@ use cloud_governor::{Facts, Refusal};
 use google_cloud_auth::errors::CredentialsError;
 use google_cloud_gax::error::Error;
 
-use crate::facts::Told;
+use crate::facts::{Told, chain};
 
 /// The governor's refusal in an error's source chain, if that is why the call failed.
 ///
@@ -77,8 +77,7 @@ impl Refused {
 
     /// The one in an error's source chain.
     pub(crate) fn of(error: &Error) -> Option<&Refused> {
-        std::iter::successors(Some(error as &(dyn StdError + 'static)), |error| (*error).source())
-            .find_map(|error| error.downcast_ref())
+        chain(error).find_map(|error| error.downcast_ref())
     }
 
     pub(crate) fn refusal(&self) -> &Refusal {

@@ -99,7 +99,8 @@ fn answered(facts: Facts<'static>, status: &Status, http: Option<u16>) -> Told {
 
 // ===== chains =====
 
-fn chain(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+/// The error and its sources.
+pub(crate) fn chain(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
     fn source<'a>(error: &&'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
         (*error).source()
     }

@@ -5,13 +5,13 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::Client;
 
 thread_local! {
     static BEGUN: Cell<Option<usize>> = const { Cell::new(None) };
-    static JUDGED: Cell<bool> = const { Cell::new(false) };
+    static JUDGED: Cell<Option<Instant>> = const { Cell::new(None) };
     static POLL_AFTER: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
@@ -22,18 +22,27 @@ pub(crate) fn begins(client: &Arc<Client>) {
 
 /// Whether a retry loop of this client has just begun.
 pub(crate) fn take_begun(client: &Arc<Client>) -> bool {
-    set(&JUDGED, false);
+    set(&JUDGED, None);
     take(&BEGUN) == Some(id(client))
 }
 
-/// `on_error` for `on_retry_failure`: this outcome has been dealt with.
-pub(crate) fn judged() {
-    set(&JUDGED, true);
+/// `on_error` for `on_retry_failure`: this outcome, of the loop that began then, has been dealt with.
+pub(crate) fn judged(loop_start: Instant) {
+    set(&JUDGED, Some(loop_start));
+    // Had it come as far as `headers`, that would have been taken.
+    set(&BEGUN, None);
+}
+
+/// What is asked between the two: where a call site's throttler has the outcomes of its loop, they are not taken for
+/// another's.
+pub(crate) fn still_judged(loop_start: Instant) {
+    let judged = take(&JUDGED);
+    set(&JUDGED, judged.filter(|judged| *judged == loop_start));
 }
 
 /// Whether the outcome has been dealt with.
 pub(crate) fn take_judged() -> bool {
-    take(&JUDGED)
+    take(&JUDGED).is_some()
 }
 
 /// A poll's outcome for the wait that follows it: at least this long.

@@ -61,7 +61,7 @@ impl Hooks {
 
 impl RetryPolicy for Hooks {
     fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
-        handover::judged();
+        handover::judged(state.start);
         let context = Context::current(&self.client);
         if context.options().skip {
             return RetryResult::Permanent(error);
@@ -129,7 +129,8 @@ impl RetryPolicy for Hooks {
 }
 
 impl BackoffPolicy for Hooks {
-    fn on_failure(&self, _state: &RetryState) -> Duration {
+    fn on_failure(&self, state: &RetryState) -> Duration {
+        handover::still_judged(state.start);
         Duration::ZERO
     }
 }

@@ -42,6 +42,11 @@ impl Request {
         Request { recorder, task: task::try_id(), earliest, latest }
     }
 
+    /// Without a recorder it is its task's.
+    pub(crate) fn lane(&self) -> Option<Option<task::Id>> {
+        self.recorder.is_none().then_some(self.task)
+    }
+
     /// Runs `look` with a way to tell whether another is the same request. Where two places of journeys may hold it, they
     /// must not be looked through at the same time.
     ///
@@ -149,12 +154,14 @@ impl Journey {
         self.governor.clock()
     }
 
-    /// Waits until the next attempt may be sent. While it is in line, what the governor's overdue attempts hold goes back.
-    pub(crate) async fn admit(&mut self, client: &Client) -> Result<Attempt, Refusal> {
+    /// Waits until the next attempt may be sent. While it is in line, what overdue attempts hold goes back: of the
+    /// governor's calls outside, and of those beside it.
+    pub(crate) async fn admit(&mut self, client: &Client, context: &Context) -> Result<Attempt, Refusal> {
         let outside = client.outside();
         let mut admission = pin!(self.call.admit());
         poll_fn(|cx| {
             outside.store().sweep();
+            context.store().sweep();
             admission.as_mut().poll(cx)
         })
         .await

@@ -21,7 +21,7 @@ use crate::error::Refused;
 use crate::handover;
 
 /// How many pollers are remembered that do not get through. A poller that is left while it fails says no farewell.
-const MOST: usize = 1024;
+const MOST: usize = 1 << 16;
 
 /// Both polling policies of one client.
 pub(crate) struct Polling {
@@ -59,6 +59,7 @@ impl Polling {
         let goes_on = polls <= terms.max_retries && terms.deadline.is_none_or(|most| now.since(failing.since) < most);
         if goes_on {
             if all.len() >= MOST
+                && !all.contains_key(&poller)
                 && let Some(oldest) = all.iter().min_by_key(|(_, failing)| failing.since).map(|(poller, _)| *poller)
             {
                 all.remove(&oldest);

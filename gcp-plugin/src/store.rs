@@ -1,11 +1,12 @@
 //! Where journeys are between two hooks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cloud_governor::{Attempt, Clock, Timestamp};
+use tokio::task;
 use tokio::time::Instant;
 
 use crate::client::Client;
@@ -17,28 +18,32 @@ use crate::journey::{Journey, Request};
 /// among ten thousand.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// The clock of the leases, if nothing else ends a journey whose outcome never comes.
+    /// The clock of the governors whose calls are here, of those outside.
     clock: Option<Arc<dyn Clock>>,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    parked: BTreeMap<(Instant, u64), Parked>,
+    parked: HashMap<Lane, BTreeMap<(Instant, u64), Parked>>,
     number: u64,
     /// No journey's start is known less precisely than this.
     widest: Duration,
-    /// No lease ends before this.
-    first_end: Option<Timestamp>,
+    /// By each clock, no lease ends before this.
+    first_ends: Vec<(Arc<dyn Clock>, Timestamp)>,
     is_closed: bool,
 }
+
+/// Where a request's journeys lie: one without a recorder is its task's.
+type Lane = Option<Option<task::Id>>;
 
 /// A journey that waits for a hook.
 #[derive(Debug)]
 pub(crate) struct Parked {
     pub(crate) journey: Journey,
     pub(crate) stage: Stage,
-    lease_ends: Option<Timestamp>,
+    /// By the clock of the journey's governor.
+    lease_ends: Timestamp,
 }
 
 /// Where a journey waits.
@@ -66,23 +71,23 @@ impl Parked {
 }
 
 impl Store {
-    /// For calls that nothing but a lease ends.
-    pub(crate) fn leased(clock: Arc<dyn Clock>) -> Self {
+    /// For calls outside of any, of the governors that go by this clock.
+    pub(crate) fn outside(clock: Arc<dyn Clock>) -> Self {
         Store { clock: Some(clock), inner: Mutex::default() }
     }
 
-    /// For calls that end with what holds the store.
-    pub(crate) fn unleased() -> Self {
+    /// For calls that end with what holds the store, if they have not before.
+    pub(crate) fn inside() -> Self {
         Store { clock: None, inner: Mutex::default() }
     }
 
-    /// Whether its leases go by this clock.
+    /// Whether the calls outside are here of governors that go by this clock.
     pub(crate) fn goes_by(&self, clock: &Arc<dyn Clock>) -> bool {
         self.clock.as_ref().is_some_and(|own| Arc::ptr_eq(own, clock))
     }
 
     pub(crate) fn park(&self, journey: Journey, stage: Stage, lease: Duration) {
-        let lease_ends = self.clock.as_ref().map(|clock| clock.now() + lease);
+        let lease_ends = journey.clock().now() + lease;
         let refused = self.lock().park(Parked { journey, stage, lease_ends });
         drop(refused);
         self.sweep();
@@ -112,11 +117,8 @@ impl Store {
 
     /// Ends the journeys whose lease has ended.
     pub(crate) fn sweep(&self) {
-        if let Some(clock) = &self.clock {
-            let now = clock.now();
-            let overdue = self.lock().overdue(now);
-            drop(overdue);
-        }
+        let overdue = self.lock().overdue();
+        drop(overdue);
     }
 
     /// Ends all journeys, and any that is yet to come.
@@ -127,6 +129,12 @@ impl Store {
             std::mem::take(&mut inner.parked)
         };
         drop(ended);
+    }
+
+    /// How many journeys are here.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().parked.values().map(BTreeMap::len).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -145,11 +153,12 @@ impl Inner {
             self.widest = Duration::ZERO;
         }
         self.widest = self.widest.max(latest.saturating_duration_since(earliest));
-        self.first_end = self.first_end.into_iter().chain(parked.lease_ends).min();
+        note_end(&mut self.first_ends, &parked);
         // Without a recorder, who has waited longest comes first.
         let start = if parked.journey.request.recorder.is_some() { earliest } else { Instant::now() };
         self.number += 1;
-        self.parked.insert((start, self.number), parked)
+        let lane = parked.journey.request.lane();
+        self.parked.entry(lane).or_default().insert((start, self.number), parked)
     }
 
     fn take(&mut self, request: &Request, rank: impl Fn(&Parked) -> Option<u32>) -> Option<Parked> {
@@ -161,8 +170,10 @@ impl Inner {
                 (from.map_or(Bound::Unbounded, Bound::Included), Bound::Included((request.latest, u64::MAX)))
             }
         };
+        let lane = request.lane();
+        let parked = self.parked.get_mut(&lane)?;
         let mut nearest: Option<(u32, (Instant, u64))> = None;
-        for (key, parked) in self.parked.range((from, to)) {
+        for (key, parked) in parked.range((from, to)) {
             let Some(rank) = rank(parked) else { continue };
             if nearest.is_none_or(|(nearest, _)| rank < nearest) {
                 nearest = Some((rank, *key));
@@ -171,17 +182,36 @@ impl Inner {
                 break;
             }
         }
-        self.parked.remove(&nearest?.1)
+        let found = parked.remove(&nearest?.1);
+        if parked.is_empty() {
+            self.parked.remove(&lane);
+        }
+        found
     }
 
-    fn overdue(&mut self, now: Timestamp) -> Vec<Parked> {
-        if self.first_end.is_none_or(|end| now < end) {
+    fn overdue(&mut self) -> Vec<Parked> {
+        if self.first_ends.iter().all(|(clock, end)| clock.now() < *end) {
             return Vec::new();
         }
-        let is_overdue = |_: &_, parked: &mut Parked| parked.lease_ends.is_some_and(|end| end <= now);
-        let overdue = self.parked.extract_if(.., is_overdue).map(|(_, parked)| parked).collect();
-        self.first_end = self.parked.values().filter_map(|parked| parked.lease_ends).min();
+        let mut overdue = Vec::new();
+        for lane in self.parked.values_mut() {
+            let ended = lane.extract_if(.., |_, parked| parked.lease_ends <= parked.journey.clock().now());
+            overdue.extend(ended.map(|(_, parked)| parked));
+        }
+        self.parked.retain(|_, lane| !lane.is_empty());
+        self.first_ends.clear();
+        for parked in self.parked.values().flat_map(BTreeMap::values) {
+            note_end(&mut self.first_ends, parked);
+        }
         overdue
+    }
+}
+
+fn note_end(first_ends: &mut Vec<(Arc<dyn Clock>, Timestamp)>, parked: &Parked) {
+    let (clock, end) = (parked.journey.clock(), parked.lease_ends);
+    match first_ends.iter_mut().find(|(known, _)| Arc::ptr_eq(known, clock)) {
+        Some((_, first)) => *first = end.min(*first),
+        None => first_ends.push((Arc::clone(clock), end)),
     }
 }
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::Scope;
 
+/// How far a chain of errors is followed.
+const DEEPEST: usize = 32;
+
 /// How a governed call ended when it did not succeed.
 ///
 /// When retrying stops, the caller's own error comes back in [`Error::Call`], unchanged. [`Error::Refused`] exists
@@ -157,7 +160,8 @@ impl Refusal {
 
     /// The first refusal in an error's source chain: how a refusal is found behind an SDK's error.
     pub fn find<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Refusal> {
-        std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+        // An error may name itself as its own source.
+        std::iter::successors(Some(error), |error| error.source()).take(DEEPEST).find_map(|error| error.downcast_ref())
     }
 }
 

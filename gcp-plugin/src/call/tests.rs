@@ -57,7 +57,7 @@ fn a_scope_and_a_policy_are_options() {
 fn a_report_is_empty_before_anything_happens_and_its_clones_are_one() {
     let report = CallReport::new();
     assert_eq!((report.attempts(), report.scope(), report.gave_up()), (0, None, None));
-    let context = Context { options: CallOptions::new().report(&report), store: Store::unleased() };
+    let context = Context { options: CallOptions::new().report(&report), store: Store::inside() };
     context.note_admitted(&leaf(ACCOUNT));
     context.note_given_up(GiveUp::Stopped);
     let clone = report.clone();

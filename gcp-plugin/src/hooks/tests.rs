@@ -2,6 +2,7 @@
 
 mod apart;
 mod cancel;
+mod hostile;
 mod idempotence;
 mod others;
 mod polls;

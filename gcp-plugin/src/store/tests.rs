@@ -32,7 +32,7 @@ fn any(_: &Parked) -> Option<u32> {
 #[tokio::test]
 async fn each_of_many_is_found_by_its_own_recorder() {
     let bench = Bench::new(&Governor::default());
-    let store = Store::unleased();
+    let store = Store::inside();
     let recorders: Vec<_> = (0..500).map(|number| recorder(&format!("//host/projects/p{number}"))).collect();
     for recorder in &recorders {
         store.park(journey(&bench, request(recorder).await), Stage::Between, seconds(1));
@@ -49,7 +49,7 @@ async fn each_of_many_is_found_by_its_own_recorder() {
 #[tokio::test]
 async fn without_a_recorder_the_one_of_the_task_that_waited_longest_comes_first() {
     let bench = Bench::new(&Governor::default());
-    let store = Store::unleased();
+    let store = Store::inside();
     store.park(journey(&bench, request(&recorder("//host/projects/p")).await), Stage::Between, seconds(1));
     let mut starts = Vec::new();
     for _ in 0..2 {
@@ -67,7 +67,7 @@ async fn without_a_recorder_the_one_of_the_task_that_waited_longest_comes_first(
 async fn a_client_and_a_stage_are_asked_for_too() {
     let bench = Bench::new(&Governor::default());
     let other = Bench::new(&Governor::default());
-    let store = Store::unleased();
+    let store = Store::inside();
     store.park(journey(&bench, Request::current()), Stage::Between, seconds(1));
     let request = Request::current();
     assert!(store.take(&other.client, &request, any).is_none());
@@ -79,10 +79,10 @@ async fn a_client_and_a_stage_are_asked_for_too() {
 async fn a_closed_store_keeps_nothing() {
     let governor = governor(&FakeClock::new());
     let bench = Bench::new(&governor);
-    let store = Store::unleased();
+    let store = Store::inside();
     for _ in 0..2 {
         let mut journey = journey(&bench, request(&recorder(&format!("//host/{ACCOUNT}/secrets/s"))).await);
-        let attempt = journey.admit(&bench.client).await.unwrap();
+        let attempt = journey.admit(&bench.client, &Context::current(&bench.client)).await.unwrap();
         let scope = journey.call.scope().clone();
         let slots = || governor.inspect(&scope).unwrap().slots_in_use;
         assert_eq!(slots(), 1);
@@ -103,7 +103,7 @@ proptest! {
         let clock = FakeClock::new();
         let governor = governor(&clock);
         let bench = Bench::new(&governor);
-        let store = Store::leased(Arc::clone(governor.clock()));
+        let store = Store::outside(Arc::clone(governor.clock()));
         let (mut now, mut ends) = (0, Vec::new());
         for (step, lease) in steps {
             clock.advance(seconds(step));
@@ -115,7 +115,26 @@ proptest! {
                 store.sweep();
             }
             ends.retain(|end| *end > now);
-            prop_assert_eq!(store.lock().parked.len(), ends.len());
+            prop_assert_eq!(store.len(), ends.len());
         }
     }
+}
+
+#[tokio::test]
+async fn without_a_recorder_only_those_of_the_task_are_looked_at() {
+    let bench = Bench::new(&Governor::default());
+    let store = Arc::new(Store::inside());
+    for _ in 0..500 {
+        let (bench, store) = (bench.clone(), Arc::clone(&store));
+        let parks = async move { store.park(journey(&bench, Request::current()), Stage::Between, seconds(1)) };
+        tokio::spawn(parks).await.unwrap();
+    }
+    store.park(journey(&bench, Request::current()), Stage::Between, seconds(1));
+    let looked_at = std::cell::Cell::new(0);
+    let rank = |_: &Parked| {
+        looked_at.set(looked_at.get() + 1);
+        Some(0)
+    };
+    assert!(store.take(&bench.client, &Request::current(), rank).is_some());
+    assert_eq!((looked_at.get(), store.len()), (1, 500));
 }

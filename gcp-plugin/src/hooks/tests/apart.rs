@@ -219,7 +219,7 @@ async fn without_a_recorder_nobody_gets_anothers_error() {
 
 /// A call site's own, so that a call is between two attempts for a while.
 #[derive(Debug)]
-struct Slowly;
+pub(super) struct Slowly;
 
 impl BackoffPolicy for Slowly {
     fn on_failure(&self, _: &RetryState) -> Duration {

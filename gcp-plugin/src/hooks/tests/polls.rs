@@ -111,3 +111,18 @@ async fn waits_grow_up_to_a_minute_and_differ() {
     }
     assert_ne!(wait(1000), wait(1000));
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_of_thousands_of_pollers_gives_up_for_itself() {
+    let governor = governor(|gcp| fast(gcp).max_retries(2));
+    let polling = Polling::new(&Bench::new(&governor).client);
+    let began = std::time::Instant::now();
+    let pollers: Vec<_> = (0..3000)
+        .map(|poller| PollingState::default().set_start(began + std::time::Duration::from_nanos(poller)))
+        .collect();
+    let go_on = || {
+        let goes_on = |state| matches!(polling.on_error(state, answered(503)), RetryResult::Continue(_));
+        pollers.iter().filter(|state| goes_on(state)).count()
+    };
+    assert_eq!((go_on(), go_on(), go_on()), (3000, 3000, 0));
+}
