@@ -7,6 +7,7 @@
 
 pub mod arm;
 pub mod compare;
+pub mod gcs_reader;
 pub mod inventory;
 mod program;
 pub mod sim;

@@ -2,14 +2,17 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 use tracing_subscriber::EnvFilter;
 
 use crate::inventory::{Log, UNUSABLE};
 
-/// What events are told unless `RUST_LOG` says otherwise.
-const EVENTS: &str = "warn,cloud_governor=debug,inventory=info,compare=info";
+/// What events are told unless `RUST_LOG` says otherwise. Google's clients warn of each failed call in two events, with all
+/// that the service said; the programs tell what matters of it.
+const EVENTS: &str = "warn,experimental=off,google_cloud_asset_v1=off,google_cloud_compute_v1=off,google_cloud_storage=off,\
+                      cloud_governor=debug,inventory=info,compare=info,gcs_reader=info";
 
 /// One program: its name, and the form that whoever reads standard error expects.
 #[derive(Clone, Copy, Debug)]
@@ -69,9 +72,37 @@ impl Program {
     }
 }
 
+/// Whether a token may go to this URL: by TLS, or to this machine.
+pub(crate) fn may_have_token(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let local = match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
+        Some("localhost") => true,
+        Some(host) => host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && local)
+}
+
 /// Ready at Ctrl-C; never, where that cannot be listened for.
 pub(crate) async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_have_token;
+
+    #[test]
+    fn a_token_goes_by_tls_or_stays_on_this_machine() {
+        for url in ["https://storage.googleapis.com", "http://127.0.0.1:9000", "http://[::1]:9000", "http://localhost"]
+        {
+            assert!(may_have_token(url), "{url}");
+        }
+        for url in ["http://storage.googleapis.com", "http://127.0.0.1.example.com", "ftp://127.0.0.1", "localhost", ""]
+        {
+            assert!(!may_have_token(url), "{url}");
+        }
     }
 }

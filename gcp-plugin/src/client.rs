@@ -1,5 +1,6 @@
 //! What the hooks of one attached client share.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,6 @@ use crate::target::{PROVIDER, Targets};
 const IDENTITY: &str = "identity";
 
 /// One attached client.
-#[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) governor: Option<Governor>,
     pub(crate) targets: Targets,
@@ -27,6 +27,13 @@ pub(crate) struct Client {
     /// The quota project that the credentials name.
     pub(crate) quota_project: OnceLock<String>,
     outside: Mutex<Option<Arc<Context>>>,
+}
+
+impl fmt::Debug for Client {
+    // With tracing on, the SDK shows the whole client, policies and all, for each request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
 }
 
 impl Client {
@@ -102,3 +109,6 @@ impl Client {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

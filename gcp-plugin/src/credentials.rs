@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::error::Refused;
 use crate::handover;
 use crate::journey::{Journey, Request};
-use crate::store::Stage;
+use crate::store::{Parked, Stage};
 
 /// The header by which credentials name the project that is charged.
 const QUOTA_PROJECT: &str = "x-goog-user-project";
@@ -84,16 +84,15 @@ impl GovernedCredentials {
     /// The journey whose next attempt this is.
     fn continued(&self, context: &Context, request: &Request) -> Option<Journey> {
         let store = context.store();
-        let between = store.take(&self.client, request, |parked| matches!(parked.stage, Stage::Between));
+        let between = store.take(&self.client, request, Parked::if_between);
         if let Some(parked) = between {
             return Some(parked.journey);
         }
         // A resumable upload sends several requests, one after the other, before it tells of an outcome: each is a call,
         // and the one before was served.
         request.recorder.as_ref()?;
-        let before = store.take(&self.client, request, |parked| {
-            matches!(parked.stage, Stage::InFlight(_)) && !parked.journey.is_looped
-        })?;
+        let before = store
+            .take(&self.client, request, |parked| parked.if_in_flight(None).filter(|_| !parked.journey.is_looped))?;
         if let Stage::InFlight(attempt) = before.stage
             && before.journey.is_media
         {

@@ -38,10 +38,9 @@ impl Hooks {
         Hooks { client: Arc::clone(client) }
     }
 
-    /// The journey whose attempt has ended.
-    fn in_flight(&self, context: &Context, request: &Request) -> Option<(Journey, Attempt)> {
-        let in_flight = |parked: &Parked| matches!(parked.stage, Stage::InFlight(_));
-        match context.store().take(&self.client, request, in_flight)? {
+    /// The journey whose attempt has ended; `number` is its place among the attempts of its loop, where that is known.
+    fn in_flight(&self, context: &Context, request: &Request, number: Option<u32>) -> Option<(Journey, Attempt)> {
+        match context.store().take(&self.client, request, |parked| parked.if_in_flight(number))? {
             Parked { journey, stage: Stage::InFlight(attempt), .. } => Some((journey, attempt)),
             _ => None,
         }
@@ -75,14 +74,14 @@ impl RetryPolicy for Hooks {
             return RetryResult::Permanent(error);
         }
         let request = Request::current();
-        let in_flight = self.in_flight(&context, &request);
+        let in_flight = self.in_flight(&context, &request, Some(state.attempt_count));
         if error.is_serialization() {
             // What was to be sent is at fault.
             return RetryResult::Permanent(error);
         }
         let (mut journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
         let idempotent = context.options().idempotent.unwrap_or(state.idempotent || self.client.resend_any);
-        journey.call = journey.call.idempotent(idempotent);
+        journey.call.set_idempotent(idempotent);
         match journey.failed(&self.client, &context, &attempt, &error) {
             Verdict::Retry { .. } => {}
             Verdict::Done => return RetryResult::Permanent(error),
@@ -102,8 +101,7 @@ impl RetryPolicy for Hooks {
     /// Only a throttler of the call site's own comes here.
     fn on_throttle(&self, state: &RetryState, error: Error) -> ThrottleResult {
         let context = Context::current(&self.client);
-        let between = |parked: &Parked| matches!(parked.stage, Stage::Between);
-        let Some(parked) = context.store().take(&self.client, &Request::current(), between) else {
+        let Some(parked) = context.store().take(&self.client, &Request::current(), Parked::if_between) else {
             return ThrottleResult::Exhausted(error);
         };
         let mut journey = parked.journey;
@@ -152,7 +150,7 @@ impl RetryThrottler for Hooks {
         if context.options().skip || error.is_authentication() || error.is_binding() {
             return;
         }
-        let Some((mut journey, attempt)) = self.in_flight(&context, &Request::current()) else { return };
+        let Some((mut journey, attempt)) = self.in_flight(&context, &Request::current(), None) else { return };
         if error.is_serialization() {
             return;
         }
@@ -177,7 +175,7 @@ impl RetryThrottler for Hooks {
             return;
         }
         let request = Request::current();
-        let in_flight = self.in_flight(&context, &request);
+        let in_flight = self.in_flight(&context, &request, None);
         let (_journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
         context.note_verdict(attempt.finish(Outcome::Success));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cloud_governor::{Attempt, Call, Clock, Governor, Outcome, Refusal, Verdict};
 use google_cloud_gax::error::Error;
-use google_cloud_gax_internal::observability::RequestRecorder;
+use google_cloud_gax_internal::observability::{ClientRequestAttributes, RequestRecorder};
 use tokio::task;
 use tokio::time::Instant;
 
@@ -20,6 +20,8 @@ use crate::recorder::Seen;
 
 /// How often the start of a recorder is read in the hope that nothing comes in between.
 const READINGS: usize = 4;
+/// No resource is called so.
+const MARK: &str = "cloud-governor looks for the call of this request";
 /// Such a reading is as good as any.
 const PRECISE: Duration = Duration::from_micros(2);
 
@@ -40,17 +42,30 @@ impl Request {
         Request { recorder, task: task::try_id(), earliest, latest }
     }
 
-    /// Whether both are the same request.
+    /// Runs `look` with a way to tell whether another is the same request. Where two places of journeys may hold it, they
+    /// must not be looked through at the same time.
     ///
-    /// A recorder is made for each request and knows to the nanosecond when, and the hooks of a request find it
-    /// unchanged between two looks. Two that are equal in all they know are at the same point of the same request
-    /// to the same resource, made at the same time: whichever is taken, nothing is counted wrong.
-    pub(crate) fn is(&self, other: &Request) -> bool {
-        match (&self.recorder, &other.recorder) {
-            (Some(recorder), Some(other)) => recorder.client_snapshot() == other.client_snapshot(),
-            (None, None) => self.task == other.task,
-            _ => false,
-        }
+    /// A recorder is made for each request, and its clones are one, but it cannot be asked which one it is. So this one gets
+    /// a mark for the moment, and the other has it too if it is the same. Nobody else sees the mark: the recorder is that
+    /// of the task that is running, which is here.
+    pub(crate) fn recognised<T>(&self, look: impl FnOnce(&dyn Fn(&Request) -> bool) -> T) -> T {
+        let Some(recorder) = &self.recorder else {
+            return look(&|other| other.recorder.is_none() && other.task == self.task);
+        };
+        let before = recorder.client_snapshot();
+        let with_resource = |resource: Option<&str>| {
+            let mut attributes = ClientRequestAttributes::default();
+            attributes.rpc_method = before.rpc_method();
+            attributes.url_template = before.url_template();
+            attributes.resource_name = resource.map(str::to_owned);
+            recorder.on_client_request(attributes);
+        };
+        with_resource(Some(MARK));
+        let marked = recorder.client_snapshot();
+        let is_same = |other: &RequestRecorder| other.client_snapshot() == marked;
+        let found = look(&|other| other.recorder.as_ref().is_some_and(is_same));
+        with_resource(before.resource_name());
+        found
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each poll is a call of its own, which the SDK does not retry; the poller polls again instead.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,6 @@ use crate::handover;
 const MOST: usize = 1024;
 
 /// Both polling policies of one client.
-#[derive(Debug)]
 pub(crate) struct Polling {
     client: Arc<Client>,
     /// As the SDK has it: 1 s, and twice as long after each poll, up to 60 s.
@@ -36,6 +36,12 @@ pub(crate) struct Polling {
 struct Failing {
     polls: u32,
     since: Timestamp,
+}
+
+impl fmt::Debug for Polling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Polling")
+    }
 }
 
 impl Polling {

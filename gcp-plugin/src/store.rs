@@ -14,7 +14,7 @@ use crate::journey::{Journey, Request};
 /// The journeys of one [`call`](crate::call()), or of all that is called outside of one.
 ///
 /// They lie in the order in which their requests began, so that the one of a recorder is found by the recorder's age
-/// among ten thousand, and without a recorder the oldest comes first.
+/// among ten thousand.
 #[derive(Debug)]
 pub(crate) struct Store {
     /// The clock of the leases, if nothing else ends a journey whose outcome never comes.
@@ -50,6 +50,21 @@ pub(crate) enum Stage {
     Between,
 }
 
+impl Parked {
+    /// The rank of one that waits for its next attempt.
+    pub(crate) fn if_between(&self) -> Option<u32> {
+        matches!(self.stage, Stage::Between).then_some(0)
+    }
+
+    /// The rank of one that waits for the outcome of its attempt; if the number of the attempt is known, by that.
+    pub(crate) fn if_in_flight(&self, number: Option<u32>) -> Option<u32> {
+        match &self.stage {
+            Stage::InFlight(attempt) => Some(number.map_or(0, |number| number.abs_diff(attempt.number()))),
+            Stage::Between => None,
+        }
+    }
+}
+
 impl Store {
     /// For calls that nothing but a lease ends.
     pub(crate) fn leased(clock: Arc<dyn Clock>) -> Self {
@@ -73,16 +88,24 @@ impl Store {
         self.sweep();
     }
 
-    /// The oldest journey of this client's request that is wanted.
+    /// The journey of this client's request that is wanted most: `rank` says of each how far it is from what is looked
+    /// for, if it is that at all. Of several that are equally near, as there may be without a recorder, it is the one that
+    /// has waited longest.
     pub(crate) fn take(
         &self,
         client: &Arc<Client>,
         request: &Request,
-        wanted: impl Fn(&Parked) -> bool,
+        rank: impl Fn(&Parked) -> Option<u32>,
     ) -> Option<Parked> {
-        let found = self.lock().take(request, |parked| {
-            parked.journey.is_of(client) && wanted(parked) && parked.journey.request.is(request)
-        });
+        let found = {
+            let mut inner = self.lock();
+            request.recognised(|is_it| {
+                inner.take(request, |parked| {
+                    let rank = rank(parked)?;
+                    (parked.journey.is_of(client) && is_it(&parked.journey.request)).then_some(rank)
+                })
+            })
+        };
         self.sweep();
         found
     }
@@ -123,11 +146,13 @@ impl Inner {
         }
         self.widest = self.widest.max(latest.saturating_duration_since(earliest));
         self.first_end = self.first_end.into_iter().chain(parked.lease_ends).min();
+        // Without a recorder, who has waited longest comes first.
+        let start = if parked.journey.request.recorder.is_some() { earliest } else { Instant::now() };
         self.number += 1;
-        self.parked.insert((earliest, self.number), parked)
+        self.parked.insert((start, self.number), parked)
     }
 
-    fn take(&mut self, request: &Request, is_it: impl Fn(&Parked) -> bool) -> Option<Parked> {
+    fn take(&mut self, request: &Request, rank: impl Fn(&Parked) -> Option<u32>) -> Option<Parked> {
         // Without a recorder any age may be its.
         let (from, to) = match request.recorder {
             None => (Bound::Unbounded, Bound::Unbounded),
@@ -136,8 +161,17 @@ impl Inner {
                 (from.map_or(Bound::Unbounded, Bound::Included), Bound::Included((request.latest, u64::MAX)))
             }
         };
-        let key = *self.parked.range((from, to)).find(|(_, parked)| is_it(parked))?.0;
-        self.parked.remove(&key)
+        let mut nearest: Option<(u32, (Instant, u64))> = None;
+        for (key, parked) in self.parked.range((from, to)) {
+            let Some(rank) = rank(parked) else { continue };
+            if nearest.is_none_or(|(nearest, _)| rank < nearest) {
+                nearest = Some((rank, *key));
+            }
+            if rank == 0 {
+                break;
+            }
+        }
+        self.parked.remove(&nearest?.1)
     }
 
     fn overdue(&mut self, now: Timestamp) -> Vec<Parked> {

@@ -54,14 +54,14 @@ pub async fn main(args: Args) -> ExitCode {
 /// Runs the job in a world that is there, until it ends or `stop` is ready.
 ///
 /// # Errors
-/// [`WorldError::Azure`], before anything is sent.
+/// As [`World::listings`], before anything is sent.
 pub async fn run(
     args: &Args,
     world: &World,
     mode: &Mode,
     stop: impl Future<Output = ()>,
 ) -> Result<Report, WorldError> {
-    let listings = world.listings(mode, args.effort.fan_out)?;
+    let listings = world.listings(mode, args.effort.fan_out).await?;
     let bar = Bar::new(listings.len(), args.log == Log::Off);
     let Effort { max_requeues, requeue_pause: pause, patience, .. } = args.effort;
     let pace = Pace { max_requeues, pause, patience };

@@ -6,6 +6,7 @@ use super::aws;
 use super::azure;
 use super::failure::Failure;
 use super::found::Found;
+use super::gcp;
 use super::kind::Kind;
 
 /// One page of a list.
@@ -40,6 +41,7 @@ impl<R, N> Page<R, N> {
 pub(super) enum Source {
     Aws(Arc<aws::Clients>, aws::Kind, Option<String>),
     Azure(Arc<azure::Clients>, azure::Pages),
+    Gcp(Arc<gcp::Clients>, gcp::Pages),
 }
 
 impl Source {
@@ -48,6 +50,7 @@ impl Source {
         match self {
             Source::Aws(_, kind, _) => Kind::Aws(*kind),
             Source::Azure(_, pages) => Kind::Azure(pages.kind()),
+            Source::Gcp(_, pages) => Kind::Gcp(pages.kind()),
         }
     }
 
@@ -65,6 +68,10 @@ impl Source {
                 let page = clients.page(pages).await?;
                 Ok(page.map(|row| Row::Azure(clients.clone(), row), |pages| Source::Azure(clients.clone(), pages)))
             }
+            Source::Gcp(clients, pages) => {
+                let page = clients.page(pages).await?;
+                Ok(page.map(|zone| Row::Gcp(clients.clone(), zone), |pages| Source::Gcp(clients.clone(), pages)))
+            }
         }
     }
 }
@@ -74,6 +81,7 @@ impl Source {
 pub(super) enum Row {
     Aws(Arc<aws::Clients>, aws::Row),
     Azure(Arc<azure::Clients>, azure::Row),
+    Gcp(Arc<gcp::Clients>, gcp::Zone),
 }
 
 impl Row {
@@ -83,6 +91,7 @@ impl Row {
         match self {
             Row::Aws(clients, row) => clients.complete(row, count).await,
             Row::Azure(clients, row) => clients.complete(row, count).await,
+            Row::Gcp(clients, zone) => clients.complete(zone, count).await,
         }
     }
 }

@@ -14,6 +14,8 @@ pub enum Cloud {
     Aws,
     /// Microsoft Azure.
     Azure,
+    /// Google Cloud.
+    Gcp,
 }
 
 impl Cloud {
@@ -22,6 +24,7 @@ impl Cloud {
         match self {
             Cloud::Aws => "aws",
             Cloud::Azure => "azure",
+            Cloud::Gcp => "gcp",
         }
     }
 }
@@ -31,6 +34,7 @@ impl fmt::Display for Cloud {
         f.write_str(match self {
             Cloud::Aws => "AWS",
             Cloud::Azure => "Azure",
+            Cloud::Gcp => "Google Cloud",
         })
     }
 }
@@ -43,6 +47,8 @@ pub enum Clouds {
     Aws,
     /// Microsoft Azure.
     Azure,
+    /// Google Cloud.
+    Gcp,
     /// All of them at once, through one governor.
     All,
 }
@@ -53,7 +59,8 @@ impl Clouds {
         match self {
             Clouds::Aws => &[Cloud::Aws],
             Clouds::Azure => &[Cloud::Azure],
-            Clouds::All => &[Cloud::Aws, Cloud::Azure],
+            Clouds::Gcp => &[Cloud::Gcp],
+            Clouds::All => &[Cloud::Aws, Cloud::Azure, Cloud::Gcp],
         }
     }
 

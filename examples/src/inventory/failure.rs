@@ -108,7 +108,7 @@ pub(super) fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Ite
 }
 
 /// The error and its sources in one line. What an error repeats of its source is told once.
-pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for error in sources(error) {
         let line = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");

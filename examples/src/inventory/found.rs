@@ -31,6 +31,9 @@ pub struct Found {
     /// What was found in Azure, if that is listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub azure: Option<FoundInAzure>,
+    /// What was found in Google Cloud, if that is listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gcp: Option<FoundInGcp>,
 }
 
 /// What was found in Azure.
@@ -47,10 +50,22 @@ pub struct FoundInAzure {
     pub virtual_machines: u64,
 }
 
+/// What was found in Google Cloud.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FoundInGcp {
+    /// Assets that were listed.
+    pub assets: u64,
+    /// Resources that a search found: the assets once more.
+    pub search_results: u64,
+    /// Instances that Compute listed.
+    pub instances: u64,
+}
+
 impl Found {
     /// The kinds of resources: everything but the identities, which are the accounts' own.
-    fn kinds(&self) -> [u64; 13] {
-        let azure = self.in_azure();
+    fn kinds(&self) -> [u64; 16] {
+        let (azure, gcp) = (self.in_azure(), self.in_gcp());
         [
             self.log_groups,
             self.log_streams,
@@ -65,12 +80,20 @@ impl Found {
             azure.virtual_networks,
             azure.subnets,
             azure.virtual_machines,
+            gcp.assets,
+            gcp.search_results,
+            gcp.instances,
         ]
     }
 
     /// What was found in Azure: nothing, if that is not listed.
     pub fn in_azure(&self) -> FoundInAzure {
         self.azure.unwrap_or_default()
+    }
+
+    /// What was found in Google Cloud: nothing, if that is not listed.
+    pub fn in_gcp(&self) -> FoundInGcp {
+        self.gcp.unwrap_or_default()
     }
 
     /// Resources.
@@ -99,6 +122,9 @@ impl AddAssign for Found {
         if let Some(other) = other.azure {
             *self.azure.get_or_insert_default() += other;
         }
+        if let Some(other) = other.gcp {
+            *self.gcp.get_or_insert_default() += other;
+        }
     }
 }
 
@@ -111,8 +137,22 @@ impl AddAssign for FoundInAzure {
     }
 }
 
+impl AddAssign for FoundInGcp {
+    fn add_assign(&mut self, other: FoundInGcp) {
+        self.assets += other.assets;
+        self.search_results += other.search_results;
+        self.instances += other.instances;
+    }
+}
+
 impl From<FoundInAzure> for Found {
     fn from(azure: FoundInAzure) -> Self {
         Found { azure: Some(azure), ..Found::default() }
+    }
+}
+
+impl From<FoundInGcp> for Found {
+    fn from(gcp: FoundInGcp) -> Self {
+        Found { gcp: Some(gcp), ..Found::default() }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::aws;
 use super::azure;
 use super::cloud::Cloud;
+use super::gcp;
 use super::service::Service;
 
 /// What a listing lists.
@@ -18,6 +19,8 @@ pub enum Kind {
     Aws(aws::Kind),
     /// Something of Azure.
     Azure(azure::Kind),
+    /// Something of Google Cloud.
+    Gcp(gcp::Kind),
 }
 
 impl Kind {
@@ -26,6 +29,7 @@ impl Kind {
         match self {
             Kind::Aws(_) => Cloud::Aws,
             Kind::Azure(_) => Cloud::Azure,
+            Kind::Gcp(_) => Cloud::Gcp,
         }
     }
 
@@ -34,15 +38,16 @@ impl Kind {
         match self {
             Kind::Aws(kind) => kind.service(),
             Kind::Azure(kind) => Some(kind.service()),
+            Kind::Gcp(kind) => Some(kind.service()),
         }
     }
 
     /// Whether an account counts as listed only once every listing of this kind in it is complete. Of AWS, those that
-    /// ask who is calling; Azure has none such, and there it takes all.
+    /// ask who is calling; Azure and Google Cloud have none such, and there it takes all.
     pub(super) fn vouches(self) -> bool {
         match self {
             Kind::Aws(kind) => kind == aws::Kind::Identity,
-            Kind::Azure(_) => true,
+            Kind::Azure(_) | Kind::Gcp(_) => true,
         }
     }
 }
@@ -52,14 +57,15 @@ impl fmt::Display for Kind {
         match self {
             Kind::Aws(kind) => kind.fmt(f),
             Kind::Azure(kind) => kind.fmt(f),
+            Kind::Gcp(kind) => kind.fmt(f),
         }
     }
 }
 
-/// One region of one account, or a whole subscription.
+/// One region of one account, a whole subscription, or a whole project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Place {
-    /// The account's id, or the profile that stands for it; the subscription's id.
+    /// The account's id, or the profile that stands for it; the subscription's id; `projects/` and the project's id.
     pub account: String,
     /// The region; empty where the cloud has none.
     pub region: String,

@@ -5,8 +5,8 @@
 //! | [`Args`] | the command line |
 //! | [`World`] | where to look: a simulated cloud, or accounts of a real one |
 //! | [`Mode`] | how the SDK is configured: governed, or plain |
-//! | [`aws`], [`azure`] | what is a cloud's own: places, clients, calls, errors |
-//! | [`Listing`] | one kind of thing in one region of one account, or in one subscription, and how far it has come |
+//! | [`aws`], [`azure`], [`gcp`] | what is a cloud's own: places, clients, calls, errors |
+//! | [`Listing`] | one kind of thing in one region of one account, or in one subscription or project, and how far it has come |
 //! | [`Job`] | all listings at once; those that gave up are queued again |
 //! | [`Report`] | what was found, what was lost, and what the server says |
 //!
@@ -21,6 +21,7 @@ mod calls;
 mod cloud;
 mod failure;
 mod found;
+pub mod gcp;
 mod job;
 mod kind;
 mod listing;
@@ -36,8 +37,9 @@ mod world;
 
 pub use app::{UNUSABLE, config, main, run};
 pub use cloud::{Cloud, Clouds};
+pub(crate) use failure::chain;
 pub use failure::{Failure, Worth};
-pub use found::{Found, FoundInAzure};
+pub use found::{Found, FoundInAzure, FoundInGcp};
 pub use job::{Ended, Job, Outcome, Pace};
 pub use kind::{Kind, Place};
 pub use listing::{Listing, Progress};

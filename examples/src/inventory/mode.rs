@@ -19,9 +19,10 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
 pub enum Plain {
-    /// The standard mode of the AWS SDK; the exponential retries of the Azure SDK.
+    /// The standard mode of the AWS SDK; the exponential retries of the Azure SDK; what Google's clients do by themselves,
+    /// which is to ask again where a service was unavailable, and not where a quota is used up.
     Standard,
-    /// The adaptive mode of the AWS SDK. The Azure SDK has none.
+    /// The adaptive mode of the AWS SDK. The others have none.
     Adaptive,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, value_parser};
 
 use super::cloud::{Cloud, Clouds};
 use super::mode::Plain;
@@ -12,15 +12,16 @@ use super::service::Service;
 use super::text::{BucketSize, Size};
 use super::usage::UsageError;
 use super::world::distinct;
-use crate::sim::Fault;
+use crate::program::may_have_token;
+use crate::sim::{Fault, gcp};
 
-/// Lists what several AWS accounts hold in several regions, or several Azure subscriptions, all at once, through one
-/// governor.
+/// Lists what several AWS accounts hold in several regions, or several Azure subscriptions, or several projects of Google
+/// Cloud, all at once, through one governor.
 ///
-/// Unless --endpoint-url, --profile, --region or --subscription names a real place, it starts a simulated cloud on
-/// loopback and lists that: the server then says what it really saw. Exit codes: 0 everything was listed; 1 something was lost; 2 the command line or the
-/// configuration is of no use; 69, 74, 75, 76 something was lost because the governor refused (circuit open, attempts
-/// timed out, deadline, retry budget); 130 stopped by Ctrl-C.
+/// Unless --endpoint-url, --profile, --region, --subscription or --project names a real place, it starts a simulated cloud
+/// on loopback and lists that: the server then says what it really saw. Exit codes: 0 everything was listed; 1 something
+/// was lost; 2 the command line or the configuration is of no use; 69, 74, 75, 76 something was lost because the governor
+/// refused (circuit open, attempts timed out, deadline, retry budget); 130 stopped by Ctrl-C.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "inventory", version, max_term_width = 110)]
 #[non_exhaustive]
@@ -34,6 +35,20 @@ pub struct Args {
     /// Simulated subscriptions of Azure.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     pub subscriptions: usize,
+    /// Simulated projects of Google Cloud.
+    #[arg(long, default_value_t = 3, value_name = "COUNT")]
+    pub projects: usize,
+    /// How long the minutes of Google's simulated quotas are, up to an hour. What a minute grants is granted in each, so that shorter ones
+    /// make for quick runs.
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub minute: Duration,
+    /// How much of such a minute is left when the simulation starts. Google's are those of the clock, and a run begins
+    /// somewhere in one: half of it is left, unless said otherwise.
+    #[arg(long = "minute-left", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub left_of_minute: Option<Duration>,
+    /// The assets in each page of Google's lists: as many as Google's default, unless said otherwise.
+    #[arg(long, default_value_t = gcp::PAGE, value_name = "ROWS", value_parser = value_parser!(u32).range(1..=i64::from(gcp::LARGEST_SEARCH_PAGE)))]
+    pub asset_page: u32,
     /// A real cloud or a compatible server at this URL, instead of the simulation.
     #[arg(long, value_name = "URL", conflicts_with_all = SIMULATION)]
     pub endpoint_url: Option<String>,
@@ -46,6 +61,12 @@ pub struct Args {
     /// A real subscription of Azure, by its id. Whoever is signed in to the Azure CLI or the Azure Developer CLI asks.
     #[arg(long = "subscription", value_name = "ID", conflicts_with_all = SIMULATION, value_parser = NonEmptyStringValueParser::new())]
     pub subscription_ids: Vec<String>,
+    /// A real project of Google Cloud, by its id. The application default credentials ask.
+    #[arg(long = "project", value_name = "ID", conflicts_with_all = SIMULATION, value_parser = NonEmptyStringValueParser::new())]
+    pub project_ids: Vec<String>,
+    /// A zone of the real projects, whose instances are listed.
+    #[arg(long = "zone", value_name = "NAME", requires = "project_ids", value_parser = NonEmptyStringValueParser::new())]
+    pub zones: Vec<String>,
     /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
     #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]
     pub config: Option<PathBuf>,
@@ -83,7 +104,7 @@ pub struct Simulation {
     /// Decides what the simulated accounts hold, and the chances of faults.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How much the simulated accounts hold in each region, and the subscriptions: small, default, large, or counts to set
+    /// How much the simulated accounts hold in each region, and the subscriptions and projects: small, default, large, or counts to set
     /// in the default, such as log_groups=10..80,secrets=5.
     #[arg(long, default_value = "default")]
     pub size: Size,
@@ -116,7 +137,21 @@ pub struct Effort {
 }
 
 /// What is about the simulation alone.
-const SIMULATION: [&str; 7] = ["accounts", "regions", "subscriptions", "seed", "size", "faults", "limits"];
+const SIMULATION: [&str; 10] = [
+    "accounts",
+    "regions",
+    "subscriptions",
+    "projects",
+    "minute",
+    "left_of_minute",
+    "seed",
+    "size",
+    "faults",
+    "limits",
+];
+
+/// The longest that a minute of the simulation may be.
+const LONGEST_MINUTE: Duration = Duration::from_secs(60 * 60);
 
 /// The form of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -137,12 +172,18 @@ impl Args {
             cloud: Clouds::Aws,
             simulation,
             subscriptions: 0,
+            projects: 0,
+            minute: Duration::from_secs(60),
+            left_of_minute: None,
+            asset_page: gcp::PAGE,
             effort,
             config,
             endpoint_url: None,
             profiles: Vec::new(),
             region_names: Vec::new(),
             subscription_ids: Vec::new(),
+            project_ids: Vec::new(),
+            zones: Vec::new(),
             ungoverned: None,
             ignore_quota_headers: false,
             services: Service::of(Cloud::Aws).collect(),
@@ -157,6 +198,12 @@ impl Args {
             && self.profiles.is_empty()
             && self.region_names.is_empty()
             && self.subscription_ids.is_empty()
+            && self.project_ids.is_empty()
+    }
+
+    /// How much of Google's minute is left when the simulation starts.
+    pub fn minute_left(&self) -> Duration {
+        self.left_of_minute.unwrap_or(self.minute / 2)
     }
 
     /// The services to list, each once: those that are named, or all of the chosen clouds.
@@ -173,37 +220,61 @@ impl Args {
     /// # Errors
     /// The first such thing.
     pub fn check(&self) -> Result<(), UsageError> {
-        let named = !self.profiles.is_empty() || !self.region_names.is_empty();
         if self.cloud == Clouds::All && !self.simulated() {
             return Err(UsageError::OneRealCloud);
         }
-        if self.cloud == Clouds::Azure && named {
-            return Err(UsageError::NotOfAzure);
+        let foreign = |options, named: bool, cloud| match named && !self.cloud.has(cloud) {
+            true => Err(UsageError::Foreign(options, cloud)),
+            false => Ok(()),
+        };
+        let of_aws = !self.profiles.is_empty() || !self.region_names.is_empty();
+        foreign("--profile and --region are", of_aws, Cloud::Aws)?;
+        foreign("--subscription is", !self.subscription_ids.is_empty(), Cloud::Azure)?;
+        foreign("--project is", !self.project_ids.is_empty(), Cloud::Gcp)?;
+        self.check_endpoint()?;
+        if let Some(cloud) = [Cloud::Azure, Cloud::Gcp].into_iter().find(|cloud| self.cloud.has(*cloud))
+            && self.ungoverned == Some(Plain::Adaptive)
+        {
+            return Err(UsageError::Adaptive(cloud));
         }
-        if self.cloud == Clouds::Azure && self.endpoint_url.is_some() && self.subscription_ids.is_empty() {
-            return Err(UsageError::NoSubscription);
-        }
-        let url = self.endpoint_url.as_deref();
-        if self.cloud == Clouds::Azure && url.is_some_and(|url| !url.starts_with("https://")) {
-            return Err(UsageError::NoTls);
-        }
-        if self.cloud == Clouds::Aws && !self.subscription_ids.is_empty() {
-            return Err(UsageError::NotOfAws);
-        }
-        if self.cloud.has(Cloud::Azure) && self.ungoverned == Some(Plain::Adaptive) {
-            return Err(UsageError::Adaptive);
-        }
-        let services = self.listed();
-        if let Some(service) = services.iter().find(|service| !self.cloud.has(service.cloud())) {
-            return Err(UsageError::Service(*service));
-        }
-        if self.cloud.has(Cloud::Azure) && !services.iter().any(|service| service.cloud() == Cloud::Azure) {
-            return Err(UsageError::NothingOfAzure);
+        self.check_services()?;
+        let (minute, left) = (self.minute, self.minute_left());
+        if left.is_zero() || left > minute || minute > LONGEST_MINUTE {
+            return Err(UsageError::Minute { minute, left });
         }
         match self.simulation.limits.iter().find(|limit| !self.cloud.has(limit.cloud())) {
             Some(limit) => Err(UsageError::Limit(limit.clone())),
             None => Ok(()),
         }
+    }
+
+    /// Whether there is something to ask the server for, and whether it may be told a token.
+    fn check_endpoint(&self) -> Result<(), UsageError> {
+        let Some(url) = self.endpoint_url.as_deref() else { return Ok(()) };
+        let (named, safe) = match self.cloud {
+            Clouds::Azure => (!self.subscription_ids.is_empty(), url.starts_with("https://")),
+            Clouds::Gcp => (!self.project_ids.is_empty(), may_have_token(url)),
+            Clouds::Aws | Clouds::All => return Ok(()),
+        };
+        match self.cloud.each().first() {
+            Some(cloud) if !named => Err(UsageError::NothingNamed(*cloud)),
+            Some(cloud) if !safe => Err(UsageError::NoTls(*cloud)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_services(&self) -> Result<(), UsageError> {
+        let services = self.listed();
+        if let Some(service) = services.iter().find(|service| !self.cloud.has(service.cloud())) {
+            return Err(UsageError::Service(*service));
+        }
+        // Of AWS there is something to list in any case: who is calling.
+        let idle = |cloud: &Cloud| self.cloud.has(*cloud) && !services.iter().any(|one| one.cloud() == *cloud);
+        if let Some(cloud) = [Cloud::Azure, Cloud::Gcp].into_iter().find(idle) {
+            return Err(UsageError::NothingOf(cloud));
+        }
+        let zoneless = !self.project_ids.is_empty() && self.zones.is_empty();
+        if zoneless && services.contains(&Service::ComputeEngine) { Err(UsageError::NoZone) } else { Ok(()) }
     }
 }
 

@@ -6,7 +6,7 @@ use cloud_governor::{Governor, RefusalKind, Summary};
 use serde::Serialize;
 
 use super::cloud::Cloud;
-use super::found::{Found, FoundInAzure};
+use super::found::{Found, FoundInAzure, FoundInGcp};
 use super::job::{Ended, Outcome};
 use super::kind::{Kind, Place};
 use super::service::Service;
@@ -24,12 +24,14 @@ pub const INTERRUPTED: u8 = 130;
 pub struct Report {
     /// `governed`, or the SDK's retry mode: `standard`, `adaptive`.
     pub mode: &'static str,
+    /// The clouds that were listed, side by side.
+    pub clouds: BTreeSet<Cloud>,
     /// Whether the server was a simulation.
     pub simulated: bool,
     /// The services whose resources were to be listed.
     pub services: Vec<Service>,
     /// Accounts and resources that were listed. An account of AWS is listed once each of its regions said who is calling,
-    /// a subscription of Azure once everything in it is.
+    /// a subscription of Azure and a project of Google Cloud once everything in it is.
     pub listed: u64,
     /// Against the simulation: accounts and resources that it has and that were not listed. Against a real server,
     /// where nobody knows: listings that are not complete.
@@ -67,6 +69,8 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Incomplete {
+    /// Of which cloud.
+    pub cloud: Cloud,
     /// Where.
     #[serde(flatten)]
     pub place: Place,
@@ -129,8 +133,13 @@ impl Report {
     pub fn new(mode: &'static str, world: &World, outcome: Outcome, governor: &Governor) -> Self {
         let Outcome { listings, losers, interrupted, wall, stats } = outcome;
         let mut found = Found::default();
-        if listings.iter().any(|listing| listing.kind.cloud() == Cloud::Azure) {
-            found += FoundInAzure::default().into();
+        let clouds: BTreeSet<_> = listings.iter().map(|listing| listing.kind.cloud()).collect();
+        for cloud in &clouds {
+            match cloud {
+                Cloud::Aws => {}
+                Cloud::Azure => found += FoundInAzure::default().into(),
+                Cloud::Gcp => found += FoundInGcp::default().into(),
+            }
         }
         listings.iter().for_each(|listing| found += listing.progress.found);
         let incomplete: Vec<_> =
@@ -150,6 +159,7 @@ impl Report {
         let summary = governor.summary_of(&stats);
         Report {
             mode,
+            clouds,
             simulated: !simulated.is_empty(),
             services: world.services().to_vec(),
             listed: accounts + found.resources(),
@@ -174,6 +184,7 @@ impl Report {
 impl Incomplete {
     fn of(listing: &Ended) -> Self {
         Incomplete {
+            cloud: listing.kind.cloud(),
             place: listing.place.clone(),
             kind: listing.kind,
             given_up: listing.progress.given_up,

@@ -26,6 +26,12 @@ pub enum Service {
     Network,
     /// Azure Compute: virtual machines and what they are doing.
     Compute,
+    /// Google's Cloud Asset Inventory: assets, listed and searched for.
+    #[value(name = "cloudasset")]
+    CloudAsset,
+    /// Google Compute Engine: instances.
+    #[serde(rename = "compute-engine")]
+    ComputeEngine,
 }
 
 impl Service {
@@ -41,11 +47,12 @@ impl Service {
             #[cfg(feature = "ec2")]
             Service::Ec2 => Cloud::Aws,
             Service::Resources | Service::Network | Service::Compute => Cloud::Azure,
+            Service::CloudAsset | Service::ComputeEngine => Cloud::Gcp,
         }
     }
 
     /// Its name in the governor's scopes: with AWS the signing name, which is botocore's too; with Azure the namespace
-    /// without `Microsoft.`.
+    /// without `Microsoft.`; with Google the first label of its host.
     pub fn name(self) -> &'static str {
         match self {
             Service::Logs => "logs",
@@ -55,7 +62,16 @@ impl Service {
             Service::Ec2 => "ec2",
             Service::Resources => "resources",
             Service::Network => "network",
-            Service::Compute => "compute",
+            Service::Compute | Service::ComputeEngine => "compute",
+            Service::CloudAsset => "cloudasset",
+        }
+    }
+
+    /// Its name on the command line, where each has one of its own.
+    pub fn id(self) -> &'static str {
+        match self {
+            Service::ComputeEngine => "compute-engine",
+            service => service.name(),
         }
     }
 }

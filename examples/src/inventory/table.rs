@@ -1,6 +1,5 @@
 //! The report as tables.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
@@ -35,13 +34,23 @@ fn columns(cloud: Cloud) -> &'static [Column] {
             ("network", "subnets", |found| found.in_azure().subnets),
             ("compute", "virtual machines", |found| found.in_azure().virtual_machines),
         ],
+        Cloud::Gcp => &[
+            ("cloudasset", "assets", |found| found.in_gcp().assets),
+            ("cloudasset", "search results", |found| found.in_gcp().search_results),
+            ("compute", "instances", |found| found.in_gcp().instances),
+        ],
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for cloud in self.clouds() {
-            writeln!(f, "{}", self.places(cloud))?;
+        if self.clouds.len() > 1 {
+            let clouds: Vec<_> = self.clouds.iter().map(ToString::to_string).collect();
+            let through = if self.mode == "governed" { "through one governor" } else { "ungoverned" };
+            writeln!(f, "{} side by side, {through}", clouds.join(", "))?;
+        }
+        for cloud in &self.clouds {
+            writeln!(f, "{}", self.places(*cloud))?;
         }
         for incomplete in &self.incomplete {
             let reason = incomplete.reason.as_deref().unwrap_or("stopped");
@@ -72,17 +81,16 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The clouds of which something is told.
-    fn clouds(&self) -> BTreeSet<Cloud> {
-        self.places.iter().map(|place| place.cloud).collect()
-    }
-
     fn places(&self, cloud: Cloud) -> Table {
-        let lists = |service: &str| self.services.iter().any(|listed| listed.name() == service);
+        let lists = |service: &str| {
+            let mut services = self.services.iter().filter(|listed| listed.cloud() == cloud);
+            services.any(|listed| listed.name() == service)
+        };
         let columns: Vec<_> = columns(cloud).iter().filter(|(service, ..)| lists(service)).collect();
         let place: &[&str] = match cloud {
             Cloud::Aws => &["account", "region"],
             Cloud::Azure => &["subscription"],
+            Cloud::Gcp => &["project"],
         };
         let names = columns.iter().map(|(_, name, _)| *name);
         let header: Vec<_> = place.iter().copied().chain(names).chain(["not complete"]).collect();

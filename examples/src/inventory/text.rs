@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::cloud::Cloud;
 use crate::sim::aws::{Ec2Size, FleetSize, Limits};
-use crate::sim::{InvalidLimit, Limit, Quota, UnknownBucket, azure};
+use crate::sim::{InvalidLimit, Limit, Quota, UnknownBucket, azure, gcp};
 
 /// A text that means nothing here.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -13,7 +13,7 @@ use crate::sim::{InvalidLimit, Limit, Quota, UnknownBucket, azure};
 pub enum TextError {
     /// Neither a size's name nor a resource with a count.
     #[error(
-        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters=, secrets=, vpcs=, subnets=, security_groups=, instances=, volumes=, resource_groups=, virtual_networks=, network_subnets= or virtual_machines= with a count such as 40 or 10..80"
+        "`{0}` is no size: write small, default or large, or log_groups=, log_streams=, parameters=, secrets=, vpcs=, subnets=, security_groups=, instances=, volumes=, resource_groups=, virtual_networks=, network_subnets=, virtual_machines=, zone_instances=, disks=, service_accounts= or storage_buckets= with a count such as 40 or 10..80"
     )]
     Size(String),
     /// Not a count.
@@ -33,8 +33,8 @@ pub enum TextError {
 }
 
 /// How much the simulated accounts hold: `small`, `default`, `large`, or parts of the default that are set, such as
-/// `log_groups=10..80,secrets=5`. Subnets and security groups are counted for each VPC, and a network's subnets for each
-/// virtual network.
+/// `log_groups=10..80,secrets=5`. Subnets and security groups are counted for each VPC, a network's subnets for each
+/// virtual network, and zone instances for each zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     log_groups: RangeInclusive<u32>,
@@ -43,11 +43,13 @@ pub struct Size {
     secrets: RangeInclusive<u32>,
     ec2: Ec2Size,
     azure: azure::FleetSize,
+    gcp: gcp::FleetSize,
 }
 
 impl Default for Size {
     /// The largest regions and subscriptions keep their slowest bucket busy for some 20 to 25 seconds; the others are done
-    /// before.
+    /// before. The largest projects of Google Cloud have somewhat more pages of assets than a minute's quota grants, so that
+    /// they go on in the next.
     fn default() -> Self {
         let ec2 =
             Ec2Size { vpcs: 2..=480, instances: 10..=800, volumes: 10..=1200, subnets: 0..=6, security_groups: 1..=6 };
@@ -57,7 +59,13 @@ impl Default for Size {
             virtual_machines: 20..=700,
             ..azure::FleetSize::default()
         };
-        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30, ec2, azure }
+        let gcp = gcp::FleetSize {
+            instances: 10..=200,
+            disks: 3_000..=11_000,
+            service_accounts: 5..=100,
+            ..gcp::FleetSize::default()
+        };
+        Size { log_groups: 10..=620, log_streams: 0..=40, parameters: 10..=90, secrets: 5..=30, ec2, azure, gcp }
     }
 }
 
@@ -80,6 +88,11 @@ impl Size {
         azure::FleetSize { subscriptions, ..self.azure.clone() }
     }
 
+    /// The size of an organization of Google Cloud with so many projects.
+    pub fn organization(&self, projects: usize) -> gcp::FleetSize {
+        gcp::FleetSize { projects, ..self.gcp.clone() }
+    }
+
     fn small() -> Self {
         let ec2 = Ec2Size { vpcs: 1..=20, instances: 5..=150, volumes: 5..=200, ..Ec2Size::default() };
         Size {
@@ -89,6 +102,7 @@ impl Size {
             secrets: 5..=40,
             ec2,
             azure: azure::FleetSize::default(),
+            gcp: gcp::FleetSize::default(),
         }
     }
 
@@ -100,7 +114,21 @@ impl Size {
             virtual_machines: 500..=5000,
             ..azure::FleetSize::default()
         };
-        Size { log_groups: 500..=2500, log_streams: 0..=60, parameters: 500..=4000, secrets: 100..=1000, ec2, azure }
+        let gcp = gcp::FleetSize {
+            instances: 200..=2000,
+            disks: 10_000..=50_000,
+            service_accounts: 50..=500,
+            ..gcp::FleetSize::default()
+        };
+        Size {
+            log_groups: 500..=2500,
+            log_streams: 0..=60,
+            parameters: 500..=4000,
+            secrets: 100..=1000,
+            ec2,
+            azure,
+            gcp,
+        }
     }
 }
 
@@ -131,6 +159,10 @@ impl FromStr for Size {
                 "virtual_networks" => &mut size.azure.virtual_networks,
                 "network_subnets" => &mut size.azure.subnets,
                 "virtual_machines" => &mut size.azure.virtual_machines,
+                "zone_instances" => &mut size.gcp.instances,
+                "disks" => &mut size.gcp.disks,
+                "service_accounts" => &mut size.gcp.service_accounts,
+                "storage_buckets" => &mut size.gcp.buckets,
                 _ => return Err(TextError::Size(part.to_owned())),
             };
             *range = count(value).ok_or_else(|| TextError::Count(value.to_owned()))?;
@@ -176,6 +208,11 @@ impl BucketSize {
         self.set(Cloud::Azure, limits, azure::Limits::with)
     }
 
+    /// Google Cloud's limits with this one in place of what they had; the same if it is not Google Cloud's.
+    pub fn apply_to_gcp(&self, limits: gcp::Limits) -> gcp::Limits {
+        self.set(Cloud::Gcp, limits, gcp::Limits::with)
+    }
+
     fn set<L: Clone>(&self, cloud: Cloud, limits: L, with: impl Fn(L, &str, Limit) -> Result<L, UnknownBucket>) -> L {
         if self.cloud != cloud {
             return limits;
@@ -201,7 +238,9 @@ impl FromStr for BucketSize {
 /// Every bucket there is, and whose it is.
 fn quotas() -> Vec<(Cloud, Quota)> {
     let aws = Limits::default().quotas().into_iter().map(|quota| (Cloud::Aws, quota));
-    aws.chain(azure::Limits::default().quotas().into_iter().map(|quota| (Cloud::Azure, quota))).collect()
+    let azure = azure::Limits::default().quotas().into_iter().map(|quota| (Cloud::Azure, quota));
+    let gcp = gcp::Limits::default().quotas().into_iter().map(|quota| (Cloud::Gcp, quota));
+    aws.chain(azure).chain(gcp).collect()
 }
 
 fn buckets() -> String {

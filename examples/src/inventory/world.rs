@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::io;
 
 use aws_config::profile::ProfileFileLoadError;
+use hyper::header::InvalidHeaderValue;
 
 use super::aws;
 use super::azure;
 use super::cloud::Cloud;
 use super::failure::chain;
 use super::found::Found;
+use super::gcp;
 use super::listing::Listing;
 use super::mode::Mode;
 use super::options::Args;
 use super::service::Service;
-use crate::sim::{self, Ideal, Leaf, Server};
+use crate::sim::{self, Ideal, InvalidLimit, Leaf, Server};
 
 /// A place that cannot be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,12 @@ pub enum WorldError {
     /// No tenant of Azure has this size.
     #[error(transparent)]
     Tenant(#[from] sim::azure::FleetError),
+    /// No organization of Google Cloud has this size.
+    #[error(transparent)]
+    Organization(#[from] sim::gcp::FleetError),
+    /// No quota of Google Cloud has minutes of this length.
+    #[error(transparent)]
+    Minute(#[from] InvalidLimit),
     /// A simulation found no port.
     #[error("the simulation does not start: {0}")]
     Start(#[from] io::Error),
@@ -41,6 +49,15 @@ pub enum WorldError {
     /// The Azure SDK takes neither credential nor endpoint.
     #[error("Azure: {}", chain(.0))]
     Azure(#[from] azure_core::Error),
+    /// A client of Google Cloud cannot be made.
+    #[error("Google Cloud: {}", chain(.0))]
+    Gcp(#[from] google_cloud_gax::client_builder::Error),
+    /// There are no application default credentials that are of use.
+    #[error("Google Cloud's credentials: {}", chain(.0))]
+    GcpCredentials(#[from] google_cloud_auth::build_errors::Error),
+    /// A project that no header can name.
+    #[error("Google Cloud: a project cannot be charged: {0}")]
+    Project(#[from] InvalidHeaderValue),
 }
 
 /// The places to list.
@@ -48,6 +65,7 @@ pub enum WorldError {
 pub struct World {
     aws: Option<aws::Accounts>,
     azure: Option<azure::Subscriptions>,
+    gcp: Option<gcp::Projects>,
     services: Vec<Service>,
     simulated: Vec<Simulated>,
 }
@@ -76,9 +94,10 @@ impl World {
     /// Starts the simulations of the chosen clouds.
     ///
     /// # Errors
-    /// [`WorldError::Fleet`], [`WorldError::Tenant`], [`WorldError::Start`].
+    /// [`WorldError::Fleet`], [`WorldError::Tenant`], [`WorldError::Organization`], [`WorldError::Minute`],
+    /// [`WorldError::Start`].
     pub async fn simulate(args: &Args) -> Result<Self, WorldError> {
-        let mut world = World { aws: None, azure: None, services: args.listed(), simulated: Vec::new() };
+        let mut world = World::nowhere(args);
         for cloud in args.cloud.each() {
             world.simulated.push(match cloud {
                 Cloud::Aws => {
@@ -91,6 +110,11 @@ impl World {
                     world.azure = Some(subscriptions);
                     simulated
                 }
+                Cloud::Gcp => {
+                    let (projects, simulated) = gcp::Projects::simulate(args, &world.services).await?;
+                    world.gcp = Some(projects);
+                    simulated
+                }
             });
         }
         Ok(world)
@@ -101,11 +125,12 @@ impl World {
     /// # Errors
     /// [`WorldError::Profiles`], [`WorldError::UnknownProfile`], [`WorldError::NoRegion`], [`WorldError::Azure`].
     pub async fn real(args: &Args) -> Result<Self, WorldError> {
-        let mut world = World { aws: None, azure: None, services: args.listed(), simulated: Vec::new() };
+        let mut world = World::nowhere(args);
         for cloud in args.cloud.each() {
             match cloud {
                 Cloud::Aws => world.aws = Some(aws::Accounts::real(args).await?),
                 Cloud::Azure => world.azure = Some(azure::Subscriptions::real(args)?),
+                Cloud::Gcp => world.gcp = Some(gcp::Projects::real(args)),
             }
         }
         Ok(world)
@@ -114,8 +139,8 @@ impl World {
     /// The listings of all places, for one run: what an SDK learns in it is its own.
     ///
     /// # Errors
-    /// [`WorldError::Azure`].
-    pub fn listings(&self, mode: &Mode, fan_out: usize) -> Result<Vec<Listing>, WorldError> {
+    /// [`WorldError::Azure`], [`WorldError::Gcp`], [`WorldError::GcpCredentials`], [`WorldError::Project`].
+    pub async fn listings(&self, mode: &Mode, fan_out: usize) -> Result<Vec<Listing>, WorldError> {
         let mut listings = Vec::new();
         if let Some(aws) = &self.aws {
             listings.extend(aws.listings(mode, &self.services, fan_out));
@@ -123,7 +148,14 @@ impl World {
         if let Some(azure) = &self.azure {
             listings.extend(azure.listings(mode, &self.services, fan_out)?);
         }
+        if let Some(gcp) = &self.gcp {
+            listings.extend(gcp.listings(mode, &self.services, fan_out).await?);
+        }
         Ok(listings)
+    }
+
+    fn nowhere(args: &Args) -> Self {
+        World { aws: None, azure: None, gcp: None, services: args.listed(), simulated: Vec::new() }
     }
 
     /// The services that are listed.

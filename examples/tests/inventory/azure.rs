@@ -136,26 +136,38 @@ async fn a_refusal_that_cost_something_names_the_exit_code() {
 #[tokio::test]
 async fn all_clouds_are_listed_at_once_through_one_governor() {
     let size = "log_groups=4,log_streams=2,parameters=4,secrets=4,vpcs=2,resource_groups=3,virtual_networks=4,\
-                network_subnets=2,virtual_machines=5";
-    let args = args(&format!("--cloud all --accounts 1 --regions 2 --subscriptions 2 --size {size}"));
+                network_subnets=2,virtual_machines=5,zone_instances=3,disks=105,service_accounts=1,storage_buckets=1";
+    let args = args(&format!("--cloud all --accounts 1 --regions 2 --subscriptions 2 --projects 2 --size {size}"));
     let mode = governed("");
     let world = World::simulate(&args).await.expect("a simulation");
     let report = run_until(&args, &mode, &world, |_| pending()).await;
     assert_eq!((report.lost, report.exit_code), (0, 0), "{report}");
-    let [aws, azure] = [Cloud::Aws, Cloud::Azure].map(|cloud| simulation(&world, cloud));
-    let there = [aws, azure].map(|simulated| simulated.totals().accounts + simulated.totals().found.resources());
-    assert_eq!((there[1], report.listed), (2 + 2 * (3 + 4 + 8 + 5), there[0] + there[1]), "{report}");
+    let clouds = [Cloud::Aws, Cloud::Azure, Cloud::Gcp];
+    assert_eq!(report.clouds, clouds.into());
+    let simulated = clouds.map(|cloud| simulation(&world, cloud));
+    let there = simulated.map(|simulated| simulated.totals().accounts + simulated.totals().found.resources());
+    assert_eq!((there[1], there[2]), (2 + 2 * (3 + 4 + 8 + 5), 2 + 2 * (2 * (1 + 12 + 105 + 1 + 1) + 12)), "{report}");
+    assert_eq!(report.listed, there.iter().sum::<u64>(), "{report}");
     for (call, answered, needed) in answered_and_needed(&world) {
         assert_eq!(answered, needed, "{call}");
     }
-    let seen = [aws, azure].map(|simulated| simulated.server().truth().snapshot().totals);
+    let seen = simulated.map(|simulated| simulated.server().truth().snapshot().totals);
     let server = report.server.as_ref().expect("a simulation");
-    assert_eq!(server.totals.requests, seen[0].requests + seen[1].requests, "{report}");
-    assert_eq!(server.totals.answered, seen[0].answered + seen[1].answered, "{report}");
+    assert_eq!(server.totals.requests, seen.iter().map(|seen| seen.requests).sum::<u64>(), "{report}");
+    assert_eq!(server.totals.answered, seen.iter().map(|seen| seen.answered).sum::<u64>(), "{report}");
     assert_eq!(report.summary.totals.calls, server.totals.requests, "{report}");
-    assert_eq!(report.ideal_s, Some(aws.ideal().seconds.max(azure.ideal().seconds)));
+    let ideals = simulated.map(|simulated| simulated.ideal().seconds);
+    assert_eq!(report.ideal_s, ideals.into_iter().reduce(f64::max));
     let told = report.to_string();
-    for expected in ["log groups", "virtual machines", "logs", "VirtualNetworks.listAll"] {
+    for expected in [
+        "AWS, Azure, Google Cloud side by side",
+        "log groups",
+        "virtual machines",
+        "search results",
+        "logs",
+        "VirtualNetworks.listAll",
+        "SearchAllResources",
+    ] {
         assert!(told.contains(expected), "{expected}:\n{told}");
     }
 }
@@ -187,7 +199,7 @@ async fn debug_shows_no_secret_of_a_world_or_its_listings() {
     let fleet = Fleet::seeded(1, &args.simulation.size.tenant(1)).expect("a possible size");
     let principal = &fleet.principals()[0];
     for mode in [governed(""), Mode::Plain(Plain::Standard)] {
-        let listings = world.listings(&mode, 4).expect("a possible world");
+        let listings = world.listings(&mode, 4).await.expect("a possible world");
         let shown = format!("{world:?} {mode:?} {listings:?}");
         assert!(shown.contains("Listing") && shown.contains(principal.client_id()), "{shown}");
         assert!(!shown.contains(principal.secret()));

@@ -138,7 +138,7 @@ async fn debug_shows_no_key_of_a_world_or_its_listings() {
     let fleet = Fleet::seeded(1, &args.simulation.size.fleet(1, 1)).expect("a possible size");
     let secret = fleet.accounts()[0].secret_access_key();
     for mode in [governed(""), Mode::Plain(Plain::Standard)] {
-        let listings = world.listings(&mode, 4).expect("a possible world");
+        let listings = world.listings(&mode, 4).await.expect("a possible world");
         let shown = format!("{world:?} {mode:?} {listings:?}");
         assert!(shown.contains("Listing") && !shown.contains(secret));
     }

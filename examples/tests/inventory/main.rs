@@ -4,5 +4,6 @@ mod azure;
 mod common;
 #[cfg(feature = "ec2")]
 mod ec2;
+mod gcp;
 mod job;
 mod program;

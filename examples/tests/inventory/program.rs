@@ -1,10 +1,14 @@
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use cloud_governor_examples::sim::aws::{Aws, Fleet, Limits};
-use cloud_governor_examples::sim::{Server, azure};
+use cloud_governor_examples::sim::{Server, azure, gcp};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::common::{LOOK, args};
 
@@ -20,6 +24,8 @@ fn inventory(line: &str) -> Command {
     let ours = |name: &str| {
         name.starts_with("AWS_")
             || name.starts_with("AZURE_")
+            || name.starts_with("GCE_")
+            || name.starts_with("GOOGLE_")
             || name.starts_with("CLOUD_GOVERNOR")
             || name == "RUST_LOG"
     };
@@ -192,7 +198,7 @@ async fn a_bad_command_line_has_the_same_exit_code() {
         "--size vpcs=1000000,subnets=1000000",
         "--ungoverned legacy",
         "--services s3",
-        "--cloud gcp",
+        "--cloud oracle",
         "--cloud azure --subscriptions 0",
         "--cloud azure --subscriptions 10001",
         "--cloud azure --ungoverned adaptive",
@@ -211,6 +217,35 @@ async fn a_bad_command_line_has_the_same_exit_code() {
         "--cloud azure --endpoint-url https://127.0.0.1:1",
         "--cloud azure --subscription a --endpoint-url https://",
         "--cloud azure --ungoverned standard --ignore-quota-headers",
+        "--cloud gcp --projects 0",
+        "--cloud gcp --projects 10001",
+        "--cloud gcp --projects many",
+        "--cloud gcp --size disks=1000001",
+        "--cloud gcp --minute 0s",
+        "--cloud gcp --minute soon",
+        "--cloud gcp --minute 100000y",
+        "--cloud gcp --minute 1s --minute-left 2s",
+        "--cloud gcp --minute-left 0s",
+        "--cloud gcp --ungoverned adaptive",
+        "--cloud gcp --services ssm",
+        "--cloud gcp --services compute",
+        "--cloud all --services ssm,compute",
+        "--services cloudasset",
+        "--cloud gcp --limit arm.reads=4",
+        "--cloud gcp --limit cloudasset.ListAssets=0",
+        "--cloud gcp --limit cloudasset.Nothing=4",
+        "--limit cloudasset.ListAssets=4",
+        "--project p",
+        "--cloud all --project p",
+        "--cloud gcp --project=",
+        "--cloud gcp --project p",
+        "--cloud gcp --zone us-central1-a",
+        "--cloud gcp --projects 2 --project p --zone us-central1-a",
+        "--cloud gcp --minute 1s --project p --zone us-central1-a",
+        "--cloud gcp --region eu-west-1",
+        "--cloud gcp --subscription a",
+        "--cloud gcp --endpoint-url https://127.0.0.1:1",
+        "--cloud gcp --project p --zone us-central1-a --endpoint-url http://example.com",
     ] {
         let refused = output(inventory(line)).await;
         assert_eq!(refused.status.code(), Some(2), "{line}");
@@ -264,6 +299,15 @@ async fn a_command_line_that_is_of_no_use_says_what_would_be() {
         ("--services network", "--cloud azure"),
         ("--cloud azure --limit arm.nothing=4", "arm.reads"),
         ("--limit arm.reads=4", "arm.reads is a bucket of Azure"),
+        ("--cloud gcp --ungoverned adaptive", "--ungoverned standard"),
+        ("--cloud gcp --limit cloudasset.Nothing=4", "cloudasset.SearchAllResources"),
+        ("--services compute-engine", "compute-engine is a service of Google Cloud"),
+        ("--cloud all --services ssm,compute", "there are cloudasset, compute-engine"),
+        ("--cloud gcp --projects 0", "projects: 0 is not from 1 to 10000"),
+        ("--cloud gcp --minute 1s --minute-left 2s", "--minute 1s, --minute-left 2s"),
+        ("--cloud gcp --project p", "--zone"),
+        ("--cloud gcp --endpoint-url https://127.0.0.1:1", "--project has to say"),
+        ("--cloud gcp --project p --zone z --endpoint-url http://example.com", "unless to this machine"),
     ] {
         let refused = output(inventory(line)).await;
         let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -301,6 +345,113 @@ async fn secrets_and_tokens_of_azure_are_in_no_output() {
     assert!(said.contains(&fleet.subscriptions()[0].id), "{said}");
     assert!(!said.contains(fleet.principals()[0].secret()));
     assert!(!said.contains("simulated.") && !said.contains("Bearer"), "a token");
+}
+
+const SMALL_GCP: &str =
+    "--cloud gcp --projects 2 --size zone_instances=3,disks=105,service_accounts=1,storage_buckets=1";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn google_cloud_has_the_same_json_and_counts_of_its_own() {
+    let output = output(inventory(&format!("{SMALL_GCP} --json"))).await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report = object(&output);
+    // The project itself, its instances in four zones, disks, service account and bucket.
+    let assets = 1 + 4 * 3 + 105 + 1 + 1;
+    assert_eq!((&report["lost"], &report["listed"]), (&0.into(), &(2 + 2 * (assets + assets + 12)).into()));
+    assert_eq!(report["clouds"], serde_json::json!(["gcp"]));
+    assert_eq!(report["services"], serde_json::json!(["cloudasset", "compute-engine"]));
+    let gcp = serde_json::json!({ "assets": 2 * assets, "search_results": 2 * assets, "instances": 24 });
+    assert_eq!(report["found"]["gcp"], gcp);
+    assert!(report["found"].as_object().is_some_and(|found| !found.contains_key("azure")), "{report:#}");
+    let by_action = report["server"]["by_action"].as_object().expect("counts");
+    let requests: Vec<_> =
+        by_action.iter().map(|(name, counts)| (name.as_str(), counts["requests"].as_u64())).collect();
+    let expected = [("cloudasset.ListAssets", 4), ("cloudasset.SearchAllResources", 4), ("compute.instances.list", 8)];
+    assert_eq!(requests, expected.map(|(name, count)| (name, Some(count))));
+    assert_eq!(report["summary"]["totals"]["calls"], report["server"]["requests"]);
+    assert!(report["ideal_s"].is_number() && output.stderr.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_complete_names_its_cloud() {
+    let line = format!("{SMALL_GCP} --json --fault fail=403:service=compute --max-requeues 0");
+    let report = object(&output(inventory(&line)).await);
+    let incomplete = report["incomplete"].as_array().expect("listings");
+    assert_eq!(incomplete.len(), 2, "{report:#}");
+    assert!(incomplete.iter().all(|one| one["cloud"] == "gcp" && one["kind"] == "instances"), "{report:#}");
+}
+
+/// An endpoint that gives this token to whoever comes.
+async fn tokens(token: &str) -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}/token", listener.local_addr().expect("an address"));
+    let body = serde_json::json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3600 }).to_string();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            // One that hangs up asks again, or fails the test.
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (url, serving)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compatible_server_is_listed_like_the_real_google_cloud() {
+    let fleet = gcp::Fleet::seeded(3, &args(SMALL_GCP).simulation.size.organization(2)).expect("a possible size");
+    let google = Arc::new(gcp::Gcp::new(fleet, gcp::Limits::default()));
+    let server = Server::start(google.clone(), 3).await.expect("a free port");
+    let (token_uri, serving) = tokens(google.fleet().caller().token()).await;
+    let credentials = serde_json::json!({
+        "type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "token_uri": token_uri,
+    });
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    write!(file, "{credentials}").expect("written");
+    let [one, other] = google.fleet().projects() else { panic!("two projects") };
+    let zones: Vec<_> = one.zones.iter().map(|zone| format!("--zone {zone}")).collect();
+    let line = format!("--cloud gcp --endpoint-url {} {} --json", server.url(), zones.join(" "));
+    let mut command = inventory(&format!("{line} --project {} --project {}", one.id, one.id));
+    command.env("GOOGLE_APPLICATION_CREDENTIALS", file.path());
+    let listed = output(command).await;
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    let report = object(&listed);
+    assert_eq!((&report["simulated"], &report["lost"]), (&false.into(), &0.into()), "{report:#}");
+    assert_eq!(report["found"]["gcp"]["instances"], one.instances.len());
+    assert!(report["server"].is_null() && report["ideal_s"].is_null());
+    let charged = server.truth().snapshot().leaves.into_iter().map(|one| one.leaf.account).collect::<BTreeSet<_>>();
+    assert_eq!(charged, BTreeSet::from([one.account()]), "and the other's quota is not touched: {}", other.id);
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_of_no_use_end_it_before_any_request() {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    write!(file, "{{ \"type\": \"hunter2\" }}").expect("written");
+    for path in [file.path(), "/nonexistent/credentials.json".as_ref()] {
+        let mut command = inventory("--cloud gcp --project p --services cloudasset --endpoint-url http://127.0.0.1:1");
+        command.env("GOOGLE_APPLICATION_CREDENTIALS", path);
+        let refused = output(command).await;
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.stdout.is_empty() && complaint.contains("Google Cloud's credentials: "), "{complaint}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn google_s_tokens_are_in_no_output_whatever_is_told() {
+    let fleet = gcp::Fleet::seeded(1, &args(SMALL_GCP).simulation.size.organization(2)).expect("a possible size");
+    let mut command = inventory(&format!("{SMALL_GCP} --fault brownout=1/4 --log json"));
+    command.env("RUST_LOG", "trace");
+    let output = output(command).await;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains(&fleet.projects()[0].id), "{said}");
+    assert!(!said.contains(fleet.caller().token()) && !said.contains("Bearer"), "a token");
 }
 
 #[cfg(unix)]

@@ -11,36 +11,48 @@ fn recorder() -> RequestRecorder {
     RequestRecorder::new(InstrumentationClientInfo::default())
 }
 
-#[tokio::test]
+fn same(one: &Request, other: &Request) -> bool {
+    one.recognised(|is_it| is_it(other))
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_is_itself_whatever_its_recorder_has_learnt_since() {
     let recorder = recorder();
     let before = current(&recorder).await;
     recorder.on_http_error(&Error::io("an attempt"));
     let after = current(&recorder).await;
-    assert!(before.is(&after) && after.is(&before));
+    assert!(same(&before, &after) && same(&after, &before));
 }
 
-#[tokio::test]
-async fn another_request_is_another_though_it_says_the_same() {
-    let one = recorder();
-    let first = current(&one).await;
-    // Made at another nanosecond.
-    let other = loop {
-        let other = recorder();
-        if other.client_snapshot() != one.client_snapshot() {
-            break other;
-        }
-    };
-    assert!(!first.is(&current(&other).await));
+#[tokio::test(start_paused = true)]
+async fn another_request_is_another_though_it_says_the_same_and_began_at_the_same_moment() {
+    let (one, other) = (recorder(), recorder());
+    assert_eq!(one.client_snapshot(), other.client_snapshot());
+    assert!(!same(&current(&one).await, &current(&other).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_says_what_it_said_after_it_was_looked_for() {
+    let recorder = recorder();
+    for resource in [None, Some("//host/projects/p")] {
+        let mut attributes = ClientRequestAttributes::default().set_rpc_method("a.B/C").set_url_template("/v1/{name}");
+        attributes.resource_name = resource.map(str::to_owned);
+        recorder.on_client_request(attributes);
+        let before = recorder.client_snapshot();
+        let request = current(&recorder).await;
+        assert!(same(&request, &request));
+        assert_eq!(recorder.client_snapshot(), before);
+    }
 }
 
 #[tokio::test]
 async fn a_request_without_a_recorder_is_its_tasks() {
     let here = Request::current();
-    assert!(here.is(&Request::current()));
-    assert!(!here.is(&current(&recorder()).await));
+    assert!(same(&here, &Request::current()));
+    assert!(!same(&here, &current(&recorder()).await));
+    assert!(!same(&current(&recorder()).await, &here));
     let elsewhere = tokio::spawn(async { Request::current() }).await.unwrap();
-    assert!(!here.is(&elsewhere));
+    assert!(!same(&here, &elsewhere));
 }
 
 #[tokio::test]

@@ -75,3 +75,13 @@ fn a_policy_that_cannot_be_followed_is_refused_with_the_field_named() {
         assert!(error.to_string().contains(field), "{error}");
     }
 }
+
+#[test]
+fn over_a_providers_settings_a_policy_has_the_say_in_what_it_sets() {
+    let settings = RetrySettings::default();
+    assert_eq!(RetryPolicy::default().over(&settings), settings);
+    let policy = RetryPolicy::builder().max_retries(2).deadline(None).attempt_timeout(Duration::from_secs(3));
+    let over = policy.build().unwrap().over(&settings);
+    assert_eq!((over.max_retries, over.deadline, over.attempt_timeout), (2, None, Some(Duration::from_secs(3))));
+    assert_eq!((over.base_delay, over.max_backoff), (settings.base_delay, settings.max_backoff));
+}

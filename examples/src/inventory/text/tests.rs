@@ -34,6 +34,31 @@ fn the_parts_of_azure_are_set_like_the_others() {
 }
 
 #[test]
+fn the_parts_of_google_cloud_are_set_like_the_others() {
+    let size: Size = "zone_instances=3,disks=0..2,service_accounts=4,storage_buckets=5..6".parse().expect("a size");
+    let organization = gcp::FleetSize {
+        projects: 7,
+        instances: 3..=3,
+        disks: 0..=2,
+        service_accounts: 4..=4,
+        buckets: 5..=6,
+        ..gcp::FleetSize::default()
+    };
+    assert_eq!(size.organization(7), organization);
+    assert_eq!((size.fleet(1, 1), size.tenant(1)), (Size::default().fleet(1, 1), Size::default().tenant(1)));
+}
+
+#[test]
+fn the_largest_default_project_needs_somewhat_more_than_a_minute_s_quota() {
+    let fleet = gcp::Fleet::seeded(1, &Size::default().organization(3)).expect("a possible size");
+    let assets = |project: &gcp::Project| gcp::AssetKind::ALL.into_iter().map(|kind| project.assets(kind)).sum::<u64>();
+    let pages = fleet.projects().iter().map(|project| assets(project).div_ceil(u64::from(gcp::PAGE)));
+    let minute = gcp::Limits::default().quota(gcp::Bucket::ListAssets).limit.capacity() as u64;
+    let over = pages.map(|pages| pages.saturating_sub(minute)).max().expect("three projects");
+    assert!((1..20).contains(&over), "{over}");
+}
+
+#[test]
 fn the_busiest_default_subscription_keeps_its_reads_busy_for_some_twenty_seconds() {
     let fleet = azure::Fleet::seeded(1, &Size::default().tenant(3)).expect("a possible size");
     let reads = fleet.subscriptions().iter().map(|one| one.networks.len() + one.machines.len()).max();
@@ -88,6 +113,17 @@ fn a_limit_of_azure_sets_a_bucket_of_azure_and_keeps_its_period() {
     assert_eq!((reads.capacity(), reads.refill_per_s(), reads.period()), (40.0, 10.0, None));
     assert_eq!((lists.capacity(), lists.refill_per_s()), (90.0, 0.5));
     assert_eq!("ssm.parameter-reads=4".parse::<BucketSize>().expect("a limit").apply_to_azure(limits.clone()), limits);
+}
+
+#[test]
+fn a_limit_of_google_cloud_sets_a_bucket_of_google_cloud_and_keeps_its_minute() {
+    let assets: BucketSize = "cloudasset.ListAssets=40".parse().expect("a limit");
+    assert_eq!((assets.cloud(), assets.bucket()), (Cloud::Gcp, "cloudasset.ListAssets"));
+    assert_eq!(assets.apply(Limits::default()), Limits::default());
+    let minute = std::time::Duration::from_secs(2);
+    let limits = assets.apply_to_gcp(gcp::Limits::default().with_minute(minute).expect("a possible minute"));
+    let limit = limits.quota(gcp::Bucket::ListAssets).limit;
+    assert_eq!((limit.capacity(), limit.refill_per_s(), limit.period()), (40.0, 20.0, Some(minute)));
 }
 
 #[test]

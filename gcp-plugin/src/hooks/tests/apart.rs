@@ -158,15 +158,22 @@ async fn without_a_recorder_calls_joined_in_one_task_add_up_and_all_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_requests_at_the_same_moment_each_get_their_retries() {
-    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(2));
+async fn equal_requests_that_began_at_the_same_moment_are_kept_apart() {
+    // Those that fail three times need all their retries.
+    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(3));
     let bench = Bench::new(&governor);
-    let script: &[Step] = &[|| Err(answered(500)), || Err(answered(500)), || Ok(1)];
-    let calls = (0..50).map(|_| bench.play(Asked::of("projects/same"), script));
+    let scope = own(CALLS);
+    let calls = (0..CALLS).map(|number| {
+        let answer = move |attempt| async move {
+            tokio::time::sleep(Duration::from_millis((number * 7 % 13) as u64)).await;
+            if attempt > failures(number) { Ok(1) } else { Err(answered(500)) }
+        };
+        bench.send(Asked::of(&account(CALLS)), answer)
+    });
     for result in join_all(calls).await {
         result.unwrap();
     }
-    assert_eq!(bench.sent(), 150);
+    assert_eq!(counted(&governor), expected(|_| scope.clone()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,4 +244,19 @@ async fn without_a_recorder_a_call_that_begins_does_not_take_anothers_backoff() 
     failed.unwrap();
     assert!(took < Duration::from_secs(1), "{took:?}");
     assert!(began.elapsed() >= Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_recorder_joined_calls_that_all_fail_do_not_spend_the_retries_of_the_first() {
+    let governor = governor(|gcp| fast(gcp).retry_budget(10_000).max_retries(1));
+    let bench = Bench::new(&governor).without_recorder();
+    let answer = |attempt| async move {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if attempt == 1 { Err(answered(500)) } else { Ok(1) }
+    };
+    let calls = (0..CALLS).map(|_| bench.send(Asked::of("-"), answer));
+    for result in join_all(calls).await {
+        result.unwrap();
+    }
+    assert_eq!(bench.sent(), 2 * CALLS);
 }
