@@ -111,7 +111,7 @@ async fn failures(server: &Server, governor: &Governor) -> Vec<Error> {
 async fn nothing_of_ours_logs_a_token_or_a_body() {
     let (log, _guard) = logging();
     let server = leaking();
-    let governor = governor(|gcp| gcp.max_retries(2).breaker_failures(3));
+    let governor = governor(|gcp| gcp.max_retries(2).breaker_failures(1));
     let errors = failures(&server, &governor).await;
     assert!(errors.len() > 20, "{} failures", errors.len());
     assert!(errors.iter().any(|error| refusal(error).is_some()), "a circuit has opened");
