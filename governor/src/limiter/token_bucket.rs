@@ -65,7 +65,7 @@ impl TokenBucket {
     pub(super) fn new(limits: Limits, settings: Arc<ThrottleSettings>, now: Timestamp) -> Self {
         let law = Law::new(limits, &settings, now);
         TokenBucket {
-            tokens: law.get().capacity(),
+            tokens: law.capacity(),
             settings,
             law,
             refilled_at: now,
@@ -77,20 +77,20 @@ impl TokenBucket {
 
     /// Tokens per second: the law's, or what the server's own count leaves of it.
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
-        let law = self.law.get();
+        let rate = self.law.rate();
         match &self.quotas {
-            None => law.rate(),
-            Some(quotas) => quotas.rate(now, law.rate(), law.limits().floor_rps()),
+            None => rate,
+            Some(quotas) => quotas.rate(now, rate, self.law.get().limits().floor_rps()),
         }
     }
 
     /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
     fn capacity(&self, now: Timestamp) -> f64 {
-        let law = self.law.get();
+        let capacity = self.law.capacity();
         match &self.quotas {
-            None => law.capacity(),
+            None => capacity,
             Some(quotas) => {
-                let slowed = law.capacity() * (self.rate(now) / law.rate());
+                let slowed = capacity * (self.rate(now) / self.law.rate());
                 slowed.min(quotas.left(now)).max(1.0)
             }
         }
@@ -109,13 +109,13 @@ impl TokenBucket {
         let (rate, capacity) = (self.rate(now), self.capacity(now));
         // Callers are not held by the law's rate, so it learns nothing from their waiting; and the server is not asked for
         // all that the law would, so what it delivers is less than it might.
-        let of_law = rate / self.law.get().rate();
+        let of_law = if self.quotas.is_some() { rate / self.law.rate() } else { 1.0 };
         let is_held = of_law < HELD;
         if is_held {
             let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
-            self.law.get_mut().unused(now, unused);
+            self.law.unused(now, unused);
         }
-        match self.law.get().closed_until() {
+        match self.law.closed_until() {
             // One token, for the one call that finds out whether the server is open again.
             Some(probe_at) => {
                 self.tokens = if now >= probe_at { 1.0 } else { self.tokens.min(0.0) };
@@ -125,11 +125,11 @@ impl TokenBucket {
                 let unused = self.fill(now, late, rate, capacity);
                 if unused > 0.0 && !waiting && !is_held {
                     // Every call to a rested bucket comes here; the conversion that can fail costs four times as much.
-                    self.law.get_mut().unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
+                    self.law.unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
                 }
             }
         }
-        self.law.get_mut().advance(now, waiting && !is_held);
+        self.law.advance(now, waiting && !is_held);
     }
 
     /// Takes in what came at this rate; says what was too much.
@@ -143,7 +143,7 @@ impl TokenBucket {
 
     /// Until when nothing can be taken, whatever lies ready.
     fn shut_until(&self) -> Timestamp {
-        self.law.get().closed_until().map_or(self.paused_until, |probe_at| probe_at.max(self.paused_until))
+        self.law.closed_until().map_or(self.paused_until, |probe_at| probe_at.max(self.paused_until))
     }
 
     /// When `cost` can be taken, behind others who wait for `before`.
@@ -180,7 +180,7 @@ impl TokenBucket {
 
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
         self.tokens -= cost;
-        self.law.get_mut().taken(now);
+        self.law.taken(now);
         self.quotas.as_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
@@ -205,13 +205,13 @@ impl TokenBucket {
     /// The server named its limit. Says the law's rate before and after, if that cut it.
     pub(super) fn limit_named(&mut self, now: Timestamp, limit: NamedLimit, waiting: bool) -> Option<(f64, f64)> {
         self.update(now, waiting, Duration::ZERO);
-        let before = self.law.get().rate();
+        let before = self.law.rate();
         let named = self.named.get_or_insert_default();
         named.name(now, limit);
         if let Some(lowest) = named.lowest(now) {
             self.law.get_mut().name_limit(now, lowest);
         }
-        let after = self.law.get().rate();
+        let after = self.law.rate();
         if after < before {
             // What lies ready came at another rate, and the server's bucket is most likely empty.
             self.tokens = self.tokens.min(0.0);

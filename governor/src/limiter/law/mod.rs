@@ -151,6 +151,16 @@ pub(super) trait Control: fmt::Debug + Send {
     }
 }
 
+/// Asks the law that it is, whichever that is, without a table of methods: every call asks all of these.
+macro_rules! ask {
+    ($law:expr, $method:ident($($argument:expr),*)) => {
+        match $law {
+            Law::Aimd(law) => law.$method($($argument),*),
+            Law::DeliveryRate(law) => law.$method($($argument),*),
+        }
+    };
+}
+
 /// The law of one bucket.
 #[derive(Debug)]
 pub(super) enum Law {
@@ -187,6 +197,34 @@ impl Law {
             Law::DeliveryRate(_) => LawName::DeliveryRate,
         }
     }
+
+    // ===== what every call asks: as in `Control` =====
+
+    pub(super) fn rate(&self) -> f64 {
+        ask!(self, rate())
+    }
+
+    pub(super) fn capacity(&self) -> f64 {
+        ask!(self, capacity())
+    }
+
+    pub(super) fn closed_until(&self) -> Option<Timestamp> {
+        ask!(self, closed_until())
+    }
+
+    pub(super) fn advance(&mut self, now: Timestamp, waiting: bool) {
+        ask!(self, advance(now, waiting));
+    }
+
+    pub(super) fn unused(&mut self, now: Timestamp, time: Duration) {
+        ask!(self, unused(now, time));
+    }
+
+    pub(super) fn taken(&mut self, now: Timestamp) {
+        ask!(self, taken(now));
+    }
+
+    // ===== what few ask =====
 
     /// Another law starts at the rate that this one came to.
     pub(super) fn reconfigure(&mut self, limits: Limits, settings: &Arc<ThrottleSettings>, now: Timestamp) {
