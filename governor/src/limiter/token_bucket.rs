@@ -76,6 +76,7 @@ impl TokenBucket {
     }
 
     /// Tokens per second: the law's, or what the server's own count leaves of it.
+    #[inline]
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
         let rate = self.law.rate();
         match &self.quotas {
@@ -85,6 +86,7 @@ impl TokenBucket {
     }
 
     /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
+    #[inline]
     fn capacity(&self, now: Timestamp) -> f64 {
         let capacity = self.law.capacity();
         match &self.quotas {
@@ -102,19 +104,13 @@ impl TokenBucket {
         self.update(now, waiting, if waiting { LATENESS } else { Duration::ZERO });
     }
 
+    #[inline]
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
         if self.named.is_some() {
             self.loosen_limits(now);
         }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
-        // Callers are not held by the law's rate, so it learns nothing from their waiting; and the server is not asked for
-        // all that the law would, so what it delivers is less than it might.
-        let of_law = if self.quotas.is_some() { rate / self.law.rate() } else { 1.0 };
-        let is_held = of_law < HELD;
-        if is_held {
-            let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
-            self.law.unused(now, unused);
-        }
+        let is_held = self.quotas.is_some() && self.is_held(now, rate);
         match self.law.closed_until() {
             // One token, for the one call that finds out whether the server is open again.
             Some(probe_at) => {
@@ -130,6 +126,18 @@ impl TokenBucket {
             }
         }
         self.law.advance(now, waiting && !is_held);
+    }
+
+    /// Whether `rate` is what the server says is left of the law's. Then callers are not held by the law, so it learns nothing
+    /// from their waiting; and the server is not asked for all that the law would, so what it delivers is less than it might.
+    fn is_held(&mut self, now: Timestamp, rate: f64) -> bool {
+        let of_law = rate / self.law.rate();
+        let is_held = of_law < HELD;
+        if is_held {
+            let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
+            self.law.unused(now, unused);
+        }
+        is_held
     }
 
     /// Takes in what came at this rate; says what was too much.

@@ -165,29 +165,28 @@ macro_rules! ask {
 #[derive(Debug)]
 pub(super) enum Law {
     Aimd(Aimd),
-    /// Boxed, as it is five times as large, and there is a law for each of very many scopes.
-    DeliveryRate(Box<DeliveryRate>),
+    DeliveryRate(DeliveryRate),
 }
 
 impl Law {
     pub(super) fn new(limits: Limits, settings: &Arc<ThrottleSettings>, now: Timestamp) -> Self {
         match settings.law {
             LawName::Aimd => Law::Aimd(Aimd::new(limits, settings)),
-            LawName::DeliveryRate => Law::DeliveryRate(Box::new(DeliveryRate::new(limits, now))),
+            LawName::DeliveryRate => Law::DeliveryRate(DeliveryRate::new(limits, now)),
         }
     }
 
     pub(super) fn get(&self) -> &dyn Control {
         match self {
             Law::Aimd(law) => law,
-            Law::DeliveryRate(law) => &**law,
+            Law::DeliveryRate(law) => law,
         }
     }
 
     pub(super) fn get_mut(&mut self) -> &mut dyn Control {
         match self {
             Law::Aimd(law) => law,
-            Law::DeliveryRate(law) => &mut **law,
+            Law::DeliveryRate(law) => law,
         }
     }
 
