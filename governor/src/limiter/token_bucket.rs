@@ -130,6 +130,7 @@ impl TokenBucket {
 
     /// Whether `rate` is what the server says is left of the law's. Then callers are not held by the law, so it learns nothing
     /// from their waiting; and the server is not asked for all that the law would, so what it delivers is less than it might.
+    #[inline(never)]
     fn is_held(&mut self, now: Timestamp, rate: f64) -> bool {
         let of_law = rate / self.law.rate();
         let is_held = of_law < HELD;
@@ -228,6 +229,7 @@ impl TokenBucket {
     }
 
     /// What was named long ago holds less and less, and at last no more.
+    #[inline(never)]
     fn loosen_limits(&mut self, now: Timestamp) {
         let lowest = self.named.as_ref().and_then(|named| named.lowest(now));
         self.law.get_mut().loosen_limit(lowest);
