@@ -91,11 +91,14 @@ impl TokenBucket {
         let capacity = self.law.capacity();
         match &self.quotas {
             None => capacity,
-            Some(quotas) => {
-                let slowed = capacity * (self.rate(now) / self.law.rate());
-                slowed.min(quotas.left(now)).max(1.0)
-            }
+            Some(quotas) => self.capacity_left(now, capacity, quotas),
         }
+    }
+
+    #[inline(never)]
+    fn capacity_left(&self, now: Timestamp, capacity: f64, quotas: &Quotas) -> f64 {
+        let slowed = capacity * (self.rate(now) / self.law.rate());
+        slowed.min(quotas.left(now)).max(1.0)
     }
 
     /// Brings tokens and law up to date, with callers `waiting` or without. No tokens come in during a pause: what the
@@ -104,7 +107,8 @@ impl TokenBucket {
         self.update(now, waiting, if waiting { LATENESS } else { Duration::ZERO });
     }
 
-    #[inline]
+    // Always: most calls come here with nobody waiting, which leaves half of it.
+    #[inline(always)]
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
         if self.named.is_some() {
             self.loosen_limits(now);
@@ -177,7 +181,7 @@ impl TokenBucket {
     /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`turn`](Self::turn) has the
     /// last word.
     pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> Option<Ticket> {
-        self.refill(now, false);
+        self.update(now, false, Duration::ZERO);
         let ready = self.tokens >= cost && self.shut_until() <= now;
         ready.then(|| self.take(cost, now))
     }
