@@ -295,6 +295,7 @@ impl Core {
     }
 
     /// Notes what the next attempt holds, and gives it its number.
+    #[inline]
     fn sent(&self, state: &mut State, now: Timestamp, slot: Option<Slot>, pass: Option<Pass>) -> u32 {
         state.attempts = state.attempts.saturating_add(1);
         let number = state.attempts;
@@ -305,6 +306,7 @@ impl Core {
         number
     }
 
+    #[inline]
     fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Attempt {
         self.count(|counters| &counters.calls);
         if number > 1 {
