@@ -37,7 +37,8 @@ const GENERATION: u32 = 2;
 #[derive(Debug)]
 struct Inner {
     failures_to_open: u32,
-    cooldown: Duration,
+    /// In nanoseconds, which is half as large as a duration: there is a breaker for each of very many scopes.
+    cooldown: u64,
     state: State,
     /// Counts state changes and probes: what a pass was issued under.
     generation: u64,
@@ -97,22 +98,30 @@ impl Inner {
         self.generation << GENERATION | flags
     }
 
+    fn cooldown(&self) -> Duration {
+        Duration::from_nanos(self.cooldown)
+    }
+
     fn refusal(&self, now: Timestamp) -> Option<Refused> {
         match self.state {
             State::Open { until } if now < until => Some(Refused { retry_after: until.until(now), probing: false }),
             State::HalfOpen { lease_until } if now < lease_until => {
-                Some(Refused { retry_after: lease_until.until(now).min(self.cooldown), probing: true })
+                Some(Refused { retry_after: lease_until.until(now).min(self.cooldown()), probing: true })
             }
             _ => None,
         }
     }
 }
 
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Breaker {
     pub(crate) fn new(failures_to_open: NonZeroU32, cooldown: Duration) -> Self {
         let inner = Inner {
             failures_to_open: failures_to_open.get(),
-            cooldown,
+            cooldown: nanos(cooldown),
             state: State::Closed { failures: 0 },
             generation: 0,
         };
@@ -205,8 +214,8 @@ impl Breaker {
                 }
             }
             inner.generation += 1;
-            inner.state = State::Open { until: now + inner.cooldown };
-            Some(inner.cooldown)
+            inner.state = State::Open { until: now + inner.cooldown() };
+            Some(inner.cooldown())
         })
     }
 
@@ -226,7 +235,7 @@ impl Breaker {
     pub(crate) fn reconfigure(&self, failures_to_open: NonZeroU32, cooldown: Duration) {
         let mut inner = self.inner.lock();
         inner.failures_to_open = failures_to_open.get();
-        inner.cooldown = cooldown;
+        inner.cooldown = nanos(cooldown);
     }
 
     pub(crate) fn reset(&self) {

@@ -36,6 +36,7 @@ impl Bulkhead {
     }
 
     /// Takes a slot if there is one and nobody waits.
+    #[inline]
     pub(crate) fn take_at_once(self: &Arc<Self>) -> Option<Slot> {
         self.slots.take_unless_line().then(|| Slot(Arc::clone(self)))
     }

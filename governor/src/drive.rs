@@ -32,23 +32,35 @@ impl Future for Admit<'_> {
     type Output = Result<Attempt, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let clock = this.admission.clock();
+        let now = self.admission.clock().now();
+        match self.admission.at_once(now) {
+            Some(attempt) => Poll::Ready(Ok(attempt)),
+            None => self.wait(now, cx),
+        }
+    }
+}
+
+impl Admit<'_> {
+    /// Apart from [`poll`](Future::poll), which few calls go beyond, so that those that do not are spared its frame.
+    #[inline(never)]
+    fn wait(&mut self, mut now: Timestamp, cx: &mut Context<'_>) -> Poll<Result<Attempt, Refusal>> {
+        let clock = self.admission.clock();
         loop {
-            let until = match this.admission.look(clock.now(), cx.waker()) {
+            let until = match self.admission.look(now, cx.waker()) {
                 Step::Admitted(attempt) => return Poll::Ready(Ok(attempt)),
                 Step::Refused(refusal) => return Poll::Ready(Err(refusal)),
                 Step::Wait(until) => until,
             };
-            let sleep = match &mut this.sleep {
+            let sleep = match &mut self.sleep {
                 Some((set, sleep)) if *set == until => sleep,
                 slot => &mut slot.insert((until, clock.sleep_until(until))).1,
             };
             if sleep.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            this.sleep = None;
-            if clock.now() < until {
+            self.sleep = None;
+            now = clock.now();
+            if now < until {
                 // A clock whose sleeps end early may do so for ever: it may waste time, but not hold the thread.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -90,13 +102,18 @@ pub(crate) fn block_on_admission(mut admission: Admission<'_>) -> Result<Attempt
         return Err(Refusal::new(RefusalKind::RuntimeThread, admission.scope().clone(), reason, None));
     }
     let clock = admission.clock();
+    let mut now = clock.now();
+    if let Some(attempt) = admission.at_once(now) {
+        return Ok(attempt);
+    }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     loop {
-        match admission.look(clock.now(), &waker) {
+        match admission.look(now, &waker) {
             Step::Admitted(attempt) => return Ok(attempt),
             Step::Refused(refusal) => return Err(refusal),
             Step::Wait(until) => clock.park_until(until),
         }
+        now = clock.now();
     }
 }
 

@@ -51,15 +51,16 @@ impl<'a> Admission<'a> {
         Admission { core, waiting: None }
     }
 
+    /// The attempt, if nothing stands in its way and it was not waiting. To be asked before [`look`](Self::look), which has
+    /// the last word.
+    pub(crate) fn at_once(&self, now: Timestamp) -> Option<Attempt> {
+        if self.waiting.is_none() { self.core.admit_at_once(now) } else { None }
+    }
+
     /// Looks at every control, in order, at one point in time. Called again after every wait, so nothing is sent into
     /// a pause or an open circuit.
     pub(crate) fn look(&mut self, now: Timestamp, waker: &Waker) -> Step {
         let core = self.core;
-        if self.waiting.is_none()
-            && let Some(attempt) = core.admit_at_once(now)
-        {
-            return Step::Admitted(attempt);
-        }
         let mut waiting = match self.waiting.take() {
             Some(waiting) => waiting,
             None => match core.begin_admission(now) {
@@ -294,6 +295,7 @@ impl Core {
     }
 
     /// Notes what the next attempt holds, and gives it its number.
+    #[inline]
     fn sent(&self, state: &mut State, now: Timestamp, slot: Option<Slot>, pass: Option<Pass>) -> u32 {
         state.attempts = state.attempts.saturating_add(1);
         let number = state.attempts;
@@ -304,6 +306,7 @@ impl Core {
         number
     }
 
+    #[inline]
     fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Attempt {
         self.count(|counters| &counters.calls);
         if number > 1 {

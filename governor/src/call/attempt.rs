@@ -168,19 +168,22 @@ impl Core {
 
     /// Records a success that tells the limiter nothing, so that the time does not matter: what most calls end with.
     fn served(&self, number: u32) -> Verdict {
-        let current = {
+        let (slot, pass, charge) = {
             let mut state = self.state();
             let current = state.current.take_if(|current| current.number == number);
-            if current.is_some() {
-                state.verdict = Some((number, Verdict::Done));
-            }
-            current
+            let Some(Current { slot, pass, charge, .. }) = current else {
+                drop(state);
+                return self.verdict();
+            };
+            state.verdict = Some((number, Verdict::Done));
+            (slot, pass, charge)
         };
-        let Some(mut current) = current else { return self.verdict() };
-        current.spend();
-        drop(current.slot.take());
+        if let Some(charge) = charge {
+            charge.spend();
+        }
+        drop(slot);
         if self.governed() {
-            self.answered(current.pass);
+            self.answered(pass);
         }
         Verdict::Done
     }

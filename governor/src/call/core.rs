@@ -122,10 +122,17 @@ fn keep_spare(shared: &Arc<Shared>) {
 impl Drop for Core {
     /// The last to go blanks what was shared and leaves it to the next call. Where two go at once neither may see that
     /// it is the last, and then it is freed.
+    #[inline]
     fn drop(&mut self) {
-        if self.is_shared() {
-            return;
+        if !self.is_shared() {
+            self.leave_spare();
         }
+    }
+}
+
+impl Core {
+    #[inline(never)]
+    fn leave_spare(&mut self) {
         if let Some(Shared { collectors, state }) = Arc::get_mut(&mut self.shared) {
             *collectors = Collectors::default();
             *state.get_mut() = State::default();

@@ -119,8 +119,10 @@ pub struct ThrottleSettings {
 /// [its law](LawName) says whether it stays there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    ceiling: Option<f64>,
-    burst: Option<f64>,
+    /// Infinite where none is known: there are limits for each of very many scopes, and an option takes twice as much.
+    ceiling: f64,
+    /// Zero where none is known.
+    burst: f64,
     floor_rps: f64,
 }
 
@@ -206,27 +208,31 @@ impl Limits {
     /// The same, of figures that have been checked. The burst goes with a ceiling where none is set: one second's worth.
     pub(super) fn of(ceiling: Option<f64>, burst: Option<f64>, floor_rps: f64) -> Limits {
         let floor_rps = floor_rps.min(ceiling.unwrap_or(Limits::START_RPS));
-        Limits { ceiling, burst: burst.or(ceiling.map(burst_of)), floor_rps }
+        Limits {
+            ceiling: ceiling.unwrap_or(f64::INFINITY),
+            burst: burst.or(ceiling.map(burst_of)).unwrap_or_default(),
+            floor_rps,
+        }
     }
 
     /// The ceiling of the rate, in calls per second, if one is configured.
     pub fn ceiling(&self) -> Option<f64> {
-        self.ceiling
+        self.ceiling.is_finite().then_some(self.ceiling)
     }
 
     /// The rate that a leaf starts at, in calls per second: the ceiling, or 20 where none is known.
     pub fn max_rps(&self) -> f64 {
-        self.ceiling.unwrap_or(Limits::START_RPS)
+        self.ceiling().unwrap_or(Limits::START_RPS)
     }
 
     /// How many calls a rested bucket lets through at once; at least one. One second's worth where it is not set.
     pub fn burst(&self) -> f64 {
-        self.burst.unwrap_or_else(|| burst_of(self.max_rps()))
+        self.known_burst().unwrap_or_else(|| burst_of(self.max_rps()))
     }
 
     /// The burst, if it or a ceiling is configured.
     pub(crate) fn known_burst(&self) -> Option<f64> {
-        self.burst
+        (self.burst > 0.0).then_some(self.burst)
     }
 
     /// The rate that throttles never go under, in calls per second; at most [`max_rps`](Limits::max_rps).

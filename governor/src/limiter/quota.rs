@@ -159,11 +159,13 @@ impl Quotas {
     }
 
     /// The rate that is left of the law's `rate`.
+    #[inline(never)]
     pub(super) fn rate(&self, now: Timestamp, rate: f64, floor: f64) -> f64 {
         self.heeded(now).map(|quota| quota.rate(self.taken, rate, floor)).fold(rate, f64::min)
     }
 
     /// How many tokens may lie ready.
+    #[inline(never)]
     pub(super) fn left(&self, now: Timestamp) -> f64 {
         self.heeded(now).map(|quota| quota.left(self.taken)).fold(f64::INFINITY, f64::min).max(1.0)
     }

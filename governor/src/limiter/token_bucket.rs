@@ -65,7 +65,7 @@ impl TokenBucket {
     pub(super) fn new(limits: Limits, settings: Arc<ThrottleSettings>, now: Timestamp) -> Self {
         let law = Law::new(limits, &settings, now);
         TokenBucket {
-            tokens: law.get().capacity(),
+            tokens: law.capacity(),
             settings,
             law,
             refilled_at: now,
@@ -76,24 +76,29 @@ impl TokenBucket {
     }
 
     /// Tokens per second: the law's, or what the server's own count leaves of it.
+    #[inline]
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
-        let law = self.law.get();
+        let rate = self.law.rate();
         match &self.quotas {
-            None => law.rate(),
-            Some(quotas) => quotas.rate(now, law.rate(), law.limits().floor_rps()),
+            None => rate,
+            Some(quotas) => quotas.rate(now, rate, self.law.get().limits().floor_rps()),
         }
     }
 
     /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
+    #[inline]
     fn capacity(&self, now: Timestamp) -> f64 {
-        let law = self.law.get();
+        let capacity = self.law.capacity();
         match &self.quotas {
-            None => law.capacity(),
-            Some(quotas) => {
-                let slowed = law.capacity() * (self.rate(now) / law.rate());
-                slowed.min(quotas.left(now)).max(1.0)
-            }
+            None => capacity,
+            Some(quotas) => self.capacity_left(now, capacity, quotas),
         }
+    }
+
+    #[inline(never)]
+    fn capacity_left(&self, now: Timestamp, capacity: f64, quotas: &Quotas) -> f64 {
+        let slowed = capacity * (self.rate(now) / self.law.rate());
+        slowed.min(quotas.left(now)).max(1.0)
     }
 
     /// Brings tokens and law up to date, with callers `waiting` or without. No tokens come in during a pause: what the
@@ -102,20 +107,15 @@ impl TokenBucket {
         self.update(now, waiting, if waiting { LATENESS } else { Duration::ZERO });
     }
 
+    // Always: most calls come here with nobody waiting, which leaves half of it.
+    #[inline(always)]
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
         if self.named.is_some() {
             self.loosen_limits(now);
         }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
-        // Callers are not held by the law's rate, so it learns nothing from their waiting; and the server is not asked for
-        // all that the law would, so what it delivers is less than it might.
-        let of_law = rate / self.law.get().rate();
-        let is_held = of_law < HELD;
-        if is_held {
-            let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
-            self.law.get_mut().unused(now, unused);
-        }
-        match self.law.get().closed_until() {
+        let is_held = self.quotas.is_some() && self.is_held(now, rate);
+        match self.law.closed_until() {
             // One token, for the one call that finds out whether the server is open again.
             Some(probe_at) => {
                 self.tokens = if now >= probe_at { 1.0 } else { self.tokens.min(0.0) };
@@ -125,11 +125,24 @@ impl TokenBucket {
                 let unused = self.fill(now, late, rate, capacity);
                 if unused > 0.0 && !waiting && !is_held {
                     // Every call to a rested bucket comes here; the conversion that can fail costs four times as much.
-                    self.law.get_mut().unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
+                    self.law.unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
                 }
             }
         }
-        self.law.get_mut().advance(now, waiting && !is_held);
+        self.law.advance(now, waiting && !is_held);
+    }
+
+    /// Whether `rate` is what the server says is left of the law's. Then callers are not held by the law, so it learns nothing
+    /// from their waiting; and the server is not asked for all that the law would, so what it delivers is less than it might.
+    #[inline(never)]
+    fn is_held(&mut self, now: Timestamp, rate: f64) -> bool {
+        let of_law = rate / self.law.rate();
+        let is_held = of_law < HELD;
+        if is_held {
+            let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
+            self.law.unused(now, unused);
+        }
+        is_held
     }
 
     /// Takes in what came at this rate; says what was too much.
@@ -143,7 +156,7 @@ impl TokenBucket {
 
     /// Until when nothing can be taken, whatever lies ready.
     fn shut_until(&self) -> Timestamp {
-        self.law.get().closed_until().map_or(self.paused_until, |probe_at| probe_at.max(self.paused_until))
+        self.law.closed_until().map_or(self.paused_until, |probe_at| probe_at.max(self.paused_until))
     }
 
     /// When `cost` can be taken, behind others who wait for `before`.
@@ -168,7 +181,7 @@ impl TokenBucket {
     /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`turn`](Self::turn) has the
     /// last word.
     pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> Option<Ticket> {
-        self.refill(now, false);
+        self.update(now, false, Duration::ZERO);
         let ready = self.tokens >= cost && self.shut_until() <= now;
         ready.then(|| self.take(cost, now))
     }
@@ -180,7 +193,7 @@ impl TokenBucket {
 
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
         self.tokens -= cost;
-        self.law.get_mut().taken(now);
+        self.law.taken(now);
         self.quotas.as_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
@@ -205,13 +218,13 @@ impl TokenBucket {
     /// The server named its limit. Says the law's rate before and after, if that cut it.
     pub(super) fn limit_named(&mut self, now: Timestamp, limit: NamedLimit, waiting: bool) -> Option<(f64, f64)> {
         self.update(now, waiting, Duration::ZERO);
-        let before = self.law.get().rate();
+        let before = self.law.rate();
         let named = self.named.get_or_insert_default();
         named.name(now, limit);
         if let Some(lowest) = named.lowest(now) {
             self.law.get_mut().name_limit(now, lowest);
         }
-        let after = self.law.get().rate();
+        let after = self.law.rate();
         if after < before {
             // What lies ready came at another rate, and the server's bucket is most likely empty.
             self.tokens = self.tokens.min(0.0);
@@ -220,6 +233,7 @@ impl TokenBucket {
     }
 
     /// What was named long ago holds less and less, and at last no more.
+    #[inline(never)]
     fn loosen_limits(&mut self, now: Timestamp) {
         let lowest = self.named.as_ref().and_then(|named| named.lowest(now));
         self.law.get_mut().loosen_limit(lowest);

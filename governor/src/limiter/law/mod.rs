@@ -151,33 +151,42 @@ pub(super) trait Control: fmt::Debug + Send {
     }
 }
 
+/// Asks the law that it is, whichever that is, without a table of methods: every call asks all of these.
+macro_rules! ask {
+    ($law:expr, $method:ident($($argument:expr),*)) => {
+        match $law {
+            Law::Aimd(law) => law.$method($($argument),*),
+            Law::DeliveryRate(law) => law.$method($($argument),*),
+        }
+    };
+}
+
 /// The law of one bucket.
 #[derive(Debug)]
 pub(super) enum Law {
     Aimd(Aimd),
-    /// Boxed, as it is five times as large, and there is a law for each of very many scopes.
-    DeliveryRate(Box<DeliveryRate>),
+    DeliveryRate(DeliveryRate),
 }
 
 impl Law {
     pub(super) fn new(limits: Limits, settings: &Arc<ThrottleSettings>, now: Timestamp) -> Self {
         match settings.law {
             LawName::Aimd => Law::Aimd(Aimd::new(limits, settings)),
-            LawName::DeliveryRate => Law::DeliveryRate(Box::new(DeliveryRate::new(limits, now))),
+            LawName::DeliveryRate => Law::DeliveryRate(DeliveryRate::new(limits, now)),
         }
     }
 
     pub(super) fn get(&self) -> &dyn Control {
         match self {
             Law::Aimd(law) => law,
-            Law::DeliveryRate(law) => &**law,
+            Law::DeliveryRate(law) => law,
         }
     }
 
     pub(super) fn get_mut(&mut self) -> &mut dyn Control {
         match self {
             Law::Aimd(law) => law,
-            Law::DeliveryRate(law) => &mut **law,
+            Law::DeliveryRate(law) => law,
         }
     }
 
@@ -187,6 +196,34 @@ impl Law {
             Law::DeliveryRate(_) => LawName::DeliveryRate,
         }
     }
+
+    // ===== what every call asks: as in `Control` =====
+
+    pub(super) fn rate(&self) -> f64 {
+        ask!(self, rate())
+    }
+
+    pub(super) fn capacity(&self) -> f64 {
+        ask!(self, capacity())
+    }
+
+    pub(super) fn closed_until(&self) -> Option<Timestamp> {
+        ask!(self, closed_until())
+    }
+
+    pub(super) fn advance(&mut self, now: Timestamp, waiting: bool) {
+        ask!(self, advance(now, waiting));
+    }
+
+    pub(super) fn unused(&mut self, now: Timestamp, time: Duration) {
+        ask!(self, unused(now, time));
+    }
+
+    pub(super) fn taken(&mut self, now: Timestamp) {
+        ask!(self, taken(now));
+    }
+
+    // ===== what few ask =====
 
     /// Another law starts at the rate that this one came to.
     pub(super) fn reconfigure(&mut self, limits: Limits, settings: &Arc<ThrottleSettings>, now: Timestamp) {

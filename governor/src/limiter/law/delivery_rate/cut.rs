@@ -3,7 +3,7 @@
 use super::closed::Closed;
 use super::epoch::Epoch;
 use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, HOLD_AT, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
-use super::{DeliveryRate, Known, seconds};
+use super::{DeliveryRate, Known, Learned, seconds};
 use crate::clock::Timestamp;
 
 /// The last cut, and what came of requests sent after it.
@@ -25,7 +25,9 @@ impl Cut {
 impl DeliveryRate {
     /// Goes on at this rate, from an empty bucket.
     pub(super) fn cut(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
-        self.epoch = Epoch::new(now);
+        if let Some(learned) = &mut self.learned {
+            learned.epoch = Epoch::new(now);
+        }
         self.cut_within_epoch(now, rate, known)
     }
 
@@ -33,8 +35,9 @@ impl DeliveryRate {
     pub(super) fn cut_within_epoch(&mut self, now: Timestamp, rate: f64, known: Known) -> Option<(f64, f64)> {
         let before = self.rate;
         self.go_at(rate);
-        self.known = known;
-        self.cut = Some(Cut::new(now));
+        let learned = self.learned.get_or_insert_with(|| Box::new(Learned::new(now, known)));
+        learned.known = known;
+        learned.cut = Cut::new(now);
         Some((before, self.rate))
     }
 
@@ -42,7 +45,7 @@ impl DeliveryRate {
     /// from before.
     pub(super) fn heed_limit(&mut self, now: Timestamp, limit: f64) {
         let limit = limit.max(self.limits.floor_rps());
-        let is_measured = matches!(self.known, Known::Rate(known) if known <= limit);
+        let is_measured = matches!(self.known(), Known::Rate(known) if known <= limit);
         if self.rate > limit || (!is_measured && self.rate > limit * HOLD_AT) {
             self.cut(now, limit * HOLD_AT, Known::Rate(limit));
         }
@@ -54,23 +57,27 @@ impl DeliveryRate {
         if few && seconds(now.since(cut.at)) < EVENT_SECONDS {
             return None;
         }
-        if few && !cut.halved_again && !matches!(self.known, Known::Rate(_)) {
-            let halved = self.cut_within_epoch(now, self.rate / 2.0, self.known);
-            self.cut = self.cut.map(|cut| Cut { halved_again: true, ..cut });
+        if few && !cut.halved_again && !matches!(self.known(), Known::Rate(_)) {
+            let halved = self.cut_within_epoch(now, self.rate / 2.0, self.known());
+            self.learned.iter_mut().for_each(|learned| learned.cut.halved_again = true);
             return halved;
         }
-        self.closed = Some(Closed::new(now));
+        self.learned.iter_mut().for_each(|learned| learned.closed = Some(Closed::new(now)));
         Some((self.rate, self.rate))
     }
 
     /// It serves again.
     pub(super) fn reopen(&mut self, now: Timestamp, closed: Closed) {
-        self.epoch.begin_spell(now);
         // One probe that was served at once proves little.
-        if closed.probes >= 2 && matches!(self.known, Known::Exceeded(_)) {
+        let slower = closed.probes >= 2 && matches!(self.known(), Known::Exceeded(_));
+        if slower {
             // It was never measured, and may be far slower than anything that was tried.
             self.go_at(self.rate * REOPEN_SHARE);
-            self.known = Known::Exceeded(self.rate);
+        }
+        let Some(learned) = &mut self.learned else { return };
+        learned.epoch.begin_spell(now);
+        if slower {
+            learned.known = Known::Exceeded(self.rate);
         }
     }
 
@@ -81,9 +88,10 @@ impl DeliveryRate {
         if cut.throttled < STILL_THROTTLED || served >= STILL_SERVED {
             return None;
         }
-        let rate = (self.rate * served).max(self.epoch.lower(self.spans(now), 0.0));
-        let known = match self.known {
-            Known::Rate(known) if known <= rate => self.known,
+        let learned = self.learned.as_ref()?;
+        let rate = (self.rate * served).max(learned.epoch.lower(learned.spans(now, self.latency), 0.0));
+        let known = match learned.known {
+            Known::Rate(known) if known <= rate => learned.known,
             _ => Known::Exceeded(self.rate),
         };
         self.cut_within_epoch(now, rate.min(self.rate), known)

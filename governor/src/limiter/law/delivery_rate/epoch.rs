@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::figures::{INSTANT, WHOLE};
+use super::figures::{INSTANT, MOST_CHARGED, WHOLE};
 use crate::clock::Timestamp;
 
 /// What was delivered since the server's bucket was last known to be empty.
@@ -18,7 +18,7 @@ pub(super) struct Epoch {
     /// Of what was delivered, what failed in another way.
     pub(super) failed: f64,
     /// Throttles that were charged to it.
-    pub(super) charged: f64,
+    charged: f64,
 }
 
 /// The seconds of an epoch in which what was sent can have been answered.
@@ -49,6 +49,15 @@ impl Epoch {
             failed: 0.0,
             charged: 0.0,
         }
+    }
+
+    /// A throttle is charged to it, up to the most that one event costs. Says whether it was.
+    pub(super) fn charge(&mut self) -> bool {
+        let is_charged = self.charged < MOST_CHARGED;
+        if is_charged {
+            self.charged += 1.0;
+        }
+        is_charged
     }
 
     /// A request sent at `sent_at` was let through.

@@ -20,7 +20,7 @@ use crate::clock::Timestamp;
 use crate::config::{Limits, MOST_RPS, ThrottleSettings};
 use closed::Closed;
 use cut::Cut;
-use epoch::Epoch;
+use epoch::{Epoch, Spans};
 use figures::*;
 
 /// What is known of the server's rate.
@@ -42,18 +42,10 @@ pub(in crate::limiter) struct DeliveryRate {
     /// The rate that was last told of.
     told: f64,
     fastest: f64,
-    known: Known,
-    /// The server's limit, if it named one.
-    named: Option<f64>,
-    epoch: Epoch,
-    cut: Option<Cut>,
-    closed: Option<Closed>,
-    /// Calls and seconds of measurements that agree.
-    agreed: (f64, f64),
+    /// The server's limit; infinite if it named none.
+    named: f64,
     /// The last answer was a failure: nothing can be learned.
     failing: bool,
-    /// From 0 to 1: how often others emptied the server's bucket.
-    rivals: f64,
     /// In throttles; negative when owed.
     saved: f64,
     /// Seconds that an answer takes, smoothed.
@@ -62,6 +54,21 @@ pub(in crate::limiter) struct DeliveryRate {
     answered_rate: f64,
     /// Up to when time has been accounted for.
     at: Timestamp,
+    /// Boxed, and not there before the first cut, as there is a law for each of very many scopes.
+    learned: Option<Box<Learned>>,
+}
+
+/// What is known of the server once the rate was cut.
+#[derive(Debug)]
+struct Learned {
+    known: Known,
+    epoch: Epoch,
+    cut: Cut,
+    closed: Option<Closed>,
+    /// Calls and seconds of measurements that agree.
+    agreed: (f64, f64),
+    /// From 0 to 1: how often others emptied the server's bucket.
+    rivals: f64,
 }
 
 impl DeliveryRate {
@@ -72,29 +79,36 @@ impl DeliveryRate {
             rate,
             told: rate,
             fastest: rate,
-            known: Known::Nothing,
-            named: None,
-            epoch: Epoch::new(now),
-            cut: None,
-            closed: None,
-            agreed: (0.0, 0.0),
+            named: f64::INFINITY,
             failing: false,
-            rivals: 0.0,
             saved: 0.0,
             latency: 0.0,
             answered_rate: rate,
             at: now,
+            learned: None,
         }
     }
 
     /// The highest rate: the configured one, or the server's limit if that is less.
     fn most(&self) -> f64 {
         let configured = self.limits.ceiling().unwrap_or(MOST_RPS);
-        self.named.map_or(configured, |named| named.clamp(self.limits.floor_rps(), configured))
+        self.named.clamp(self.limits.floor_rps(), configured)
     }
 
     fn within(&self, rate: f64) -> f64 {
         rate.clamp(self.limits.floor_rps(), self.most())
+    }
+
+    fn known(&self) -> Known {
+        self.learned.as_ref().map_or(Known::Nothing, |learned| learned.known)
+    }
+
+    fn closed(&self) -> Option<Closed> {
+        self.learned.as_ref().and_then(|learned| learned.closed)
+    }
+
+    fn closed_mut(&mut self) -> Option<&mut Closed> {
+        self.learned.as_mut().and_then(|learned| learned.closed.as_mut())
     }
 
     /// From now on at this rate, if it is within the limits.
@@ -103,6 +117,19 @@ impl DeliveryRate {
         self.told = self.rate;
         self.answered_rate = self.rate;
         self.fastest = self.fastest.max(self.rate);
+    }
+}
+
+impl Learned {
+    /// Of a first cut.
+    fn new(now: Timestamp, known: Known) -> Self {
+        let (epoch, cut) = (Epoch::new(now), Cut::new(now));
+        Learned { known, epoch, cut, closed: None, agreed: (0.0, 0.0), rivals: 0.0 }
+    }
+
+    /// Of answers that take `latency` seconds.
+    fn spans(&self, now: Timestamp, latency: f64) -> Spans {
+        self.epoch.spans(now, latency)
     }
 }
 
@@ -121,12 +148,12 @@ impl Control for DeliveryRate {
 
     /// It follows the rate, up to what is configured.
     fn capacity(&self) -> f64 {
-        if self.closed.is_some() {
+        if self.closed().is_some() {
             return 1.0;
         }
         let burst = match self.limits.known_burst() {
             Some(burst) => burst * (self.rate / self.limits.max_rps()).min(1.0),
-            None if self.cut.is_none() => self.rate * FIRST_BURST_SECONDS,
+            None if self.learned.is_none() => self.rate * FIRST_BURST_SECONDS,
             None => self.rate * BURST_SECONDS,
         };
         burst.max(1.0)
@@ -137,41 +164,42 @@ impl Control for DeliveryRate {
     }
 
     fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
-        if self.epoch.charged < MOST_CHARGED {
-            self.epoch.charged += 1.0;
+        if self.learned.as_mut().is_none_or(|learned| learned.epoch.charge()) {
             self.saved = (self.saved - 1.0).max(-MOST_OWED);
         }
-        let Some(cut) = &mut self.cut else { return self.cut(now, self.rate / 2.0, Known::Exceeded(self.rate)) };
-        if sent_at < cut.at {
+        let Some(learned) = &mut self.learned else {
+            return self.cut(now, self.rate / 2.0, Known::Exceeded(self.rate));
+        };
+        if sent_at < learned.cut.at {
             return None;
         }
-        if let Some(closed) = &mut self.closed {
+        if let Some(closed) = &mut learned.closed {
             if sent_at >= closed.noticed {
                 closed.probe_at = closed.probe_at.max(now + closed.pause());
             }
             return None;
         }
-        cut.throttled += 1.0;
-        let cut = *cut;
+        learned.cut.throttled += 1.0;
+        let cut = learned.cut;
         if cut.delivered == 0.0 {
             return self.barren(now, cut);
         }
         if seconds(now.since(cut.at)) < EVENT_SECONDS {
             return self.cut_again(now, cut);
         }
-        let spans = self.spans(now);
-        let settled = self.agreed.0 >= SETTLED_CALLS;
-        let measured = self.measure(spans);
-        if self.known == Known::Nothing {
+        let spans = learned.spans(now, self.latency);
+        let settled = learned.agreed.0 >= SETTLED_CALLS;
+        let measured = learned.measure(self.rate, spans);
+        if learned.known == Known::Nothing {
             // The bucket was not empty when this began, so it is an upper bound. What comes next measures.
             let rate = measured.max(self.rate / 2.0).min(self.rate);
             return self.cut(now, rate, Known::Exceeded(self.rate));
         }
-        let measured = self.within(measured);
         if settled && spans.is_whole() {
-            self.watch_rivals(spans);
+            learned.watch_rivals(spans);
         }
-        let share = HOLD_AT - RIVAL_SHARE * self.rivals;
+        let share = HOLD_AT - RIVAL_SHARE * learned.rivals;
+        let measured = self.within(measured);
         self.cut(now, measured * share, Known::Rate(measured))
     }
 
@@ -183,23 +211,25 @@ impl Control for DeliveryRate {
             let took = seconds(now.since(sent_at));
             self.latency = if self.latency == 0.0 { took } else { self.latency + (took - self.latency) * 0.1 };
         }
-        self.epoch.deliver(sent_at, cost, self.failing);
         let mut effect = AnswerEffect::default();
-        if let Some(cut) = &mut self.cut
-            && sent_at >= cut.at
-        {
-            cut.delivered += cost;
-            if let Some(closed) = self.closed.take() {
-                effect.reopened = true;
-                self.reopen(now, closed);
-                self.cut = Some(Cut { delivered: cost, ..Cut::new(now) });
+        if let Some(learned) = &mut self.learned {
+            learned.epoch.deliver(sent_at, cost, self.failing);
+            if sent_at >= learned.cut.at {
+                learned.cut.delivered += cost;
+                if let Some(closed) = learned.closed.take() {
+                    effect.reopened = true;
+                    learned.cut = Cut { delivered: cost, ..Cut::new(now) };
+                    self.reopen(now, closed);
+                }
             }
         }
         if self.failing {
             self.end_probe();
         } else {
             self.answered_rate = self.rate;
-            self.watch_rise(now);
+            if let Some(learned) = &mut self.learned {
+                learned.watch_rise(now, self.rate, self.latency);
+            }
         }
         if self.rate >= self.told * TOLD {
             effect.raised = Some((self.told, self.rate));
@@ -211,16 +241,17 @@ impl Control for DeliveryRate {
     /// Before anything was throttled an answer pays into the savings, and lets the rate grow on. With those full, and a
     /// rate that does not grow, it adds to nothing but the smoothed latency, which the next ones tell as well.
     fn heeds_answers(&self) -> bool {
-        self.cut.is_some() || self.failing || self.saved < MOST_SAVED || self.rate != self.answered_rate
+        self.learned.is_some() || self.failing || self.saved < MOST_SAVED || self.rate != self.answered_rate
     }
 
     fn advance(&mut self, now: Timestamp, waiting: bool) {
-        // Callers that wait ask at least once a second.
-        let elapsed = seconds(now.since(self.at)).min(1.0);
-        self.at = self.at.max(now);
-        if !waiting || elapsed <= 0.0 || self.failing || self.closed.is_some() || self.is_holding(now) {
+        let since = self.at;
+        self.at = since.max(now);
+        if !waiting || now <= since || self.failing || self.closed().is_some() || self.is_holding(now) {
             return;
         }
+        // Callers that wait ask at least once a second.
+        let elapsed = seconds(now.since(since)).min(1.0);
         let grown = (self.rate + self.growth() * elapsed).min(self.answered_rate * PER_ANSWER);
         self.rate = self.within(grown.max(self.rate));
         self.fastest = self.fastest.max(self.rate);
@@ -228,38 +259,39 @@ impl Control for DeliveryRate {
 
     /// The server's bucket fills up meanwhile: what comes now is no measure of its refill.
     fn unused(&mut self, now: Timestamp, time: Duration) {
-        self.epoch.leave_unused(time);
+        let Some(learned) = &mut self.learned else { return };
+        learned.epoch.leave_unused(time);
         if time >= PAUSE_OF_CALLERS {
-            self.epoch.begin_spell(now);
+            learned.epoch.begin_spell(now);
         }
     }
 
     fn closed_until(&self) -> Option<Timestamp> {
-        self.closed.map(|closed| closed.probe_at)
+        self.closed().map(|closed| closed.probe_at)
     }
 
     /// A probe is under way. Should it be lost, the next one does not wait for it.
     fn taken(&mut self, now: Timestamp) {
-        if let Some(closed) = &mut self.closed {
+        if let Some(closed) = self.closed_mut() {
             closed.probes = closed.probes.saturating_add(1);
             closed.probe_at = now + closed.pause();
         }
     }
 
     fn given_back(&mut self, now: Timestamp) {
-        if let Some(closed) = &mut self.closed {
+        if let Some(closed) = self.closed_mut() {
             closed.probes = closed.probes.saturating_sub(1);
             closed.probe_at = now;
         }
     }
 
     fn name_limit(&mut self, now: Timestamp, limit: f64) {
-        self.named = Some(limit);
+        self.named = limit;
         self.heed_limit(now, limit);
     }
 
     fn loosen_limit(&mut self, limit: Option<f64>) {
-        self.named = limit;
+        self.named = limit.unwrap_or(f64::INFINITY);
     }
 
     fn reconfigure(&mut self, limits: Limits, _settings: &Arc<ThrottleSettings>) {
@@ -271,8 +303,9 @@ impl Control for DeliveryRate {
         let rate = if untouched { limits.max_rps() } else { self.rate };
         self.go_at(rate);
         self.fastest = self.rate;
-        if let Known::Rate(known) = self.known {
-            self.known = Known::Rate(self.within(known));
+        if let Known::Rate(known) = self.known() {
+            let known = Known::Rate(self.within(known));
+            self.learned.iter_mut().for_each(|learned| learned.known = known);
         }
     }
 
@@ -281,20 +314,20 @@ impl Control for DeliveryRate {
     }
 
     fn is_neutral(&self) -> bool {
-        self.cut.is_none() && self.named.is_none() && self.rate == self.limits.max_rps()
+        self.learned.is_none() && self.named.is_infinite() && self.rate == self.limits.max_rps()
     }
 
     fn phase(&self, now: Timestamp) -> Phase {
-        match self.closed {
+        match self.closed() {
             Some(_) => Phase::Closed,
             None if self.is_holding(now) => Phase::Holding,
-            None if matches!(self.known, Known::Rate(_)) => Phase::Probing,
+            None if matches!(self.known(), Known::Rate(_)) => Phase::Probing,
             None => Phase::Searching,
         }
     }
 
     fn measured(&self) -> Option<f64> {
-        match self.known {
+        match self.known() {
             Known::Rate(rate) => Some(rate),
             _ => None,
         }
