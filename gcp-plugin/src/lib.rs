@@ -87,7 +87,8 @@
 //! Inside [`call`], a dropped future gives everything back at once. Outside, no hook tells that a request in flight was
 //! dropped, so what it holds is leased ([`GcpOptions::lease`]): at its end the attempt counts as cancelled, its slot goes
 //! back, and those in line for it are woken. A call that is dropped while it waits in line leaves the line at once in
-//! either case. Wrap what you may drop: requests under a timeout, in a `select!`, or raced.
+//! either case. Wrap what you may drop: requests under a timeout, in a `select!`, or raced. Inside a `call` that goes on, what is
+//! dropped is leased as well: wrap each of them.
 //!
 //! # Long-running operations
 //!
