@@ -4,6 +4,7 @@
 //! with the governor's verdict; the backoff is none, because the wait is in [`credentials`](crate::credentials), by the
 //! governor's clock; the throttler never throttles, and tells of the outcomes that no policy of ours sees.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,9 +141,26 @@ impl RetryThrottler for Hooks {
         false
     }
 
+    fn on_retry_failure(&mut self, flow: &RetryResult) {
+        unharmed(|| self.failed(flow));
+    }
+
+    fn on_success(&mut self) {
+        unharmed(|| self.succeeded());
+    }
+}
+
+/// The SDK holds the client's throttler by a lock that a panic would poison, and with it each call that comes later. What
+/// may panic here is the program's own: who listens to events, and who is woken.
+fn unharmed(what: impl FnOnce()) {
+    // The panic has been told to the program's hook.
+    let _panic = catch_unwind(AssertUnwindSafe(what));
+}
+
+impl Hooks {
     /// Accounts for what `on_error` has not seen: the polls of a long-running operation, a part of an upload, a call with a
     /// policy of its own.
-    fn on_retry_failure(&mut self, flow: &RetryResult) {
+    fn failed(&self, flow: &RetryResult) {
         if handover::take_judged() {
             return;
         }
@@ -170,7 +188,7 @@ impl RetryThrottler for Hooks {
         }
     }
 
-    fn on_success(&mut self) {
+    fn succeeded(&self) {
         let context = Context::current(&self.client);
         if context.options().skip {
             return;

@@ -87,8 +87,9 @@
 //!
 //! Inside [`call`], a dropped future gives everything back at once. Outside, no hook tells that a request in flight was
 //! dropped, so what it holds is leased ([`GcpOptions::lease`]): after its end the attempt counts as cancelled, and its
-//! slot goes back as soon as another call of an attached client comes by or waits in line for one. A call that is dropped while it waits in line leaves the line at once in
-//! either case. Wrap what you may drop: requests under a timeout, in a `select!`, or raced.
+//! slot goes back as soon as another call of an attached client comes by or waits in line for one. A call that is dropped
+//! while it waits in line leaves the line at once in either case. Wrap what you may drop: requests under a timeout, in a
+//! `select!`, or raced. Inside a `call` that goes on, what is dropped is leased as well: wrap each of them.
 //!
 //! # Long-running operations
 //!

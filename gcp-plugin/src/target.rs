@@ -40,6 +40,10 @@ const COLLECTIONS: [&str; 3] = ["projects", "folders", "organizations"];
 /// What Google's APIs take for "any" (AIP-159) and Storage for "whichever it is in".
 const PLACEHOLDERS: [&str; 4] = ["", "*", "-", "_"];
 
+/// The longest account that a request or a header is taken to name: ids of projects have no more than 30 characters, with a
+/// domain before them for the oldest.
+const LONGEST_ACCOUNT: usize = 128;
+
 /// Storage's transfers are no rpc; by what the JSON API calls them.
 const MEDIA: [(&str, &str); 2] =
     [("/storage/v1/b/{bucket}/o/{object}", "objects.get"), ("/upload/storage/v1/b/{bucket}/o", "objects.insert")];
@@ -73,7 +77,7 @@ impl Targets {
     /// The scope of a call. `quota_project` is what the credentials' headers name.
     pub(crate) fn of(&self, seen: Option<&Seen>, quota_project: Option<&str>) -> Scope {
         let service = seen.and_then(service_of).unwrap_or(Cow::Borrowed(&self.service));
-        let quota_project = quota_project.and_then(account_of);
+        let quota_project = quota_project.filter(|project| project.len() <= LONGEST_ACCOUNT).and_then(account_of);
         let resource = seen.and_then(|seen| seen.resource.as_deref()).and_then(resource_account);
         let known = self.account.as_deref().map(Cow::Borrowed);
         let account = if services::is_client_based(&service) {
@@ -117,7 +121,7 @@ static CHARGED: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::
 const MOST_CHARGED: usize = 1024;
 
 fn is_consumer(account: &str) -> bool {
-    account.len() <= 128 && resource_account(account) == Some(account)
+    resource_account(account) == Some(account)
 }
 
 // ===== accounts =====
@@ -149,7 +153,8 @@ fn resource_account(resource: &str) -> Option<&str> {
         let id = after.split('/').next().unwrap_or_default();
         let length = collection.len() + 1 + id.len();
         if COLLECTIONS.contains(&collection) {
-            return if PLACEHOLDERS.contains(&id) { None } else { rest.get(..length) };
+            let names_one = !PLACEHOLDERS.contains(&id) && length <= LONGEST_ACCOUNT;
+            return if names_one { rest.get(..length) } else { None };
         }
         start += length + 1;
     }
