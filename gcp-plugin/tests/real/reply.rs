@@ -11,7 +11,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// What the server does with one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// The connection is reset.
     Reset,
     /// Nothing comes, and the connection stays.
@@ -42,14 +42,14 @@ impl Reply {
     pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
         let status = StatusCode::from_u16(status).expect("a status");
         let headers = HeaderMap::new();
-        Reply::Answer(Answer {
+        Reply::Answer(Box::new(Answer {
             status,
             headers,
             body: body.into(),
             trailers: None,
             delay: Duration::ZERO,
             end: End::Whole,
-        })
+        }))
     }
 
     pub(crate) fn header(self, name: &'static str, value: impl AsRef<[u8]>) -> Self {

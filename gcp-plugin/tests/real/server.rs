@@ -210,7 +210,7 @@ async fn answer(
     match (state.script)(&asked, number) {
         Reply::Answer(answer) => {
             tokio::time::sleep(answer.delay).await;
-            Ok(response(answer, under_way))
+            Ok(response(*answer, under_way))
         }
         Reply::Reset => {
             reset.store(true, Ordering::SeqCst);
