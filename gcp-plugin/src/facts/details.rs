@@ -137,7 +137,9 @@ impl Details {
     pub(super) fn told(mut self, facts: Facts<'static>, message: &str) -> Told {
         let (message, _) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
         self.look_into(message);
-        let mut facts = self.quotas.into_iter().fold(facts.message(message.to_owned()), Facts::quota);
+        // The name of such a quota may well be that of a rate.
+        let quotas = if self.is_quota { Vec::new() } else { self.quotas };
+        let mut facts = quotas.into_iter().fold(facts.message(message.to_owned()), Facts::quota);
         if let Some(reason) = self.reason {
             facts = facts.reason(reason);
         }
