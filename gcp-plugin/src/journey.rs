@@ -59,11 +59,11 @@ impl Request {
         };
         let before = recorder.client_snapshot();
         let with_resource = |resource: Option<&str>| {
-            let mut attributes = ClientRequestAttributes::default();
-            attributes.rpc_method = before.rpc_method();
-            attributes.url_template = before.url_template();
-            attributes.resource_name = resource.map(str::to_owned);
-            recorder.on_client_request(attributes);
+            recorder.on_client_request(ClientRequestAttributes {
+                rpc_method: before.rpc_method(),
+                url_template: before.url_template(),
+                resource_name: resource.map(str::to_owned),
+            });
         };
         with_resource(Some(MARK));
         let marked = recorder.client_snapshot();
