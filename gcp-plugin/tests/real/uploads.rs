@@ -212,24 +212,3 @@ async fn a_small_upload_is_sent_again_with_the_same_body() {
         assert_eq!((totals.operations as usize, totals.calls as usize), (1, sent));
     }
 }
-
-/// The client itself, after a connection that broke under a part, goes on with the part after it, and when it has none
-/// left asks for ever. An error is better.
-#[tokio::test]
-async fn an_upload_whose_connection_breaks_under_a_part_comes_to_an_end_and_is_whole_if_it_says_so() {
-    let stored = Stored::default();
-    let kept = Arc::clone(&stored);
-    let server = Server::start(move |asked, number| match number {
-        3 => resumable(&kept, asked, Some(Reply::Reset)),
-        40.. => Reply::error(403, "PERMISSION_DENIED"),
-        _ => resumable(&kept, asked, None),
-    });
-    let governor = one_slot();
-    let client = storage(&server, by(&governor)).await;
-    let result = upload(&client, "o", payload(0), true).await;
-    assert!(server.count() < 40, "{} requests", server.count());
-    if result.is_ok() {
-        assert_eq!(stored.lock().expect("no panic before")["o"], payload(0));
-    }
-    assert!(is_at_rest(&governor));
-}
