@@ -22,10 +22,7 @@ use crate::credentials::GovernedCredentials;
 use crate::testing::{ACCOUNT, Asked, Bench, Tokens, answered, config, fast, governor, inspect, seconds, totals};
 use crate::{CallOptions, call};
 
-fn with_credentials(
-    mut bench: Bench,
-    credentials: impl CredentialsProvider + Send + Sync + fmt::Debug + 'static,
-) -> Bench {
+fn with_credentials(mut bench: Bench, credentials: impl CredentialsProvider + Send + Sync + 'static) -> Bench {
     bench.credentials = Arc::new(GovernedCredentials::new(&bench.client, Credentials::from(credentials)));
     bench
 }
