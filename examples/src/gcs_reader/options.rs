@@ -33,7 +33,7 @@ pub struct Args {
     /// The bucket: the simulation's own, unless named.
     #[arg(long, value_name = "NAME")]
     pub bucket: Option<String>,
-    /// A real Cloud Storage (https://storage.googleapis.com) or a compatible server, instead of the simulation. The
+    /// A real Cloud Storage (<https://storage.googleapis.com>) or a compatible server, instead of the simulation. The
     /// application default credentials read.
     #[arg(long, value_name = "URL", requires = "bucket", conflicts_with_all = ["faults", "seed"])]
     pub endpoint: Option<String>,
