@@ -106,6 +106,9 @@
 //!   sees the body. Where the SDK resumes a download that broke, it sends a request of the client's scope.
 //! * A stream over gRPC is admitted and counted when it is opened, and gives its slot back at once. The SDK opens Storage's in
 //!   60 s, time in line included, or tries again.
+//! * google-cloud-storage 1.21 does not resume a buffered upload (`send_buffered`) whose connection breaks under a part: it
+//!   leaves the part out and goes on, and may ask for ever. That is within one attempt, where no hook can end it: bound it by
+//!   a timeout, and compare the checksum.
 //! * The SDK times out no attempt of an upload or a download, and neither the policy's attempt timeout nor the deadline ends one
 //!   that was sent: put `tokio::time::timeout` around [`call`].
 //!

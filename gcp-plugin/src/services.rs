@@ -113,7 +113,8 @@ fn name_of<'a>(mut parts: impl Iterator<Item = &'a str>) -> Option<String> {
         return None;
     }
     let parts: Vec<&str> = parts.skip_while(|part| *part == "cloud").take_while(|part| !is_version(part)).collect();
-    Some(parts.join("_")).filter(|name| !name.is_empty())
+    // Of nothing but dots there is no name left.
+    Some(parts.join("_")).filter(|name| name.bytes().any(|byte| byte != b'_'))
 }
 
 fn is_version(part: &str) -> bool {
