@@ -118,7 +118,7 @@ async fn an_upload_that_fails_in_the_middle_goes_on_where_it_stopped() {
     let failures = [Reply::error(503, "UNAVAILABLE"), Reply::error(429, "RESOURCE_EXHAUSTED"), Reply::Reset];
     for (failure, is_buffered) in failures.iter().flat_map(|failure| [(failure, true), (failure, false)]) {
         if matches!(failure, Reply::Reset) && is_buffered {
-            // A test of its own is about that.
+            // The client does not resume it, and may ask for ever.
             continue;
         }
         // A part; of the next attempt the question how far it has come; and then a part again.
