@@ -2,20 +2,11 @@
 
 use std::future::pending;
 
-use cloud_governor::{Config, Governor, RefusalKind, Scope, Verb};
-use cloud_governor_examples::inventory::{Cloud, LOST, Mode, Plain, Report, World, azure};
+use cloud_governor::{RefusalKind, Scope, Verb};
+use cloud_governor_examples::inventory::{Cloud, LOST, Mode, Plain, World, azure};
 use cloud_governor_examples::sim::azure::Fleet;
 
-use crate::common::{answered_and_needed, args, governed, plain, run, run_until, simulation};
-
-/// A governor that knows no limit.
-fn unconfigured() -> Mode {
-    Mode::Governed(Governor::builder().config(Config::default()).seed(7).build())
-}
-
-fn throttled(report: &Report) -> u64 {
-    report.server.as_ref().map_or(0, |server| server.totals.throttled)
-}
+use crate::common::{answered_and_needed, args, governed, plain, run, run_until, simulation, throttled, unconfigured};
 
 #[tokio::test]
 async fn twenty_subscriptions_are_listed_whole_and_nothing_is_asked_for_twice() {

@@ -20,8 +20,18 @@ pub(crate) fn governed(more: &str) -> Mode {
     Mode::Governed(Governor::builder().config(config).seed(7).build())
 }
 
+/// A governor of the test's own that knows no limit.
+pub(crate) fn unconfigured() -> Mode {
+    Mode::Governed(Governor::builder().config(Config::default()).seed(7).build())
+}
+
 pub(crate) fn plain(args: &Args) -> Mode {
     Mode::Plain(args.ungoverned.expect("--ungoverned"))
+}
+
+/// How many requests the server throttled.
+pub(crate) fn throttled(report: &Report) -> u64 {
+    report.server.as_ref().map_or(0, |server| server.totals.throttled)
 }
 
 /// A run in a simulation that ends with it.

@@ -2,20 +2,11 @@
 
 use std::future::pending;
 
-use cloud_governor::{Config, Governor, RefusalKind, Scope};
-use cloud_governor_examples::inventory::{Cloud, LOST, Mode, Plain, Report, World, gcp};
+use cloud_governor::{RefusalKind, Scope};
+use cloud_governor_examples::inventory::{Cloud, LOST, Mode, Plain, World, gcp};
 use cloud_governor_examples::sim::gcp::Fleet;
 
-use crate::common::{answered_and_needed, args, governed, plain, run, run_until, simulation};
-
-/// A governor that knows no limit.
-fn unconfigured() -> Mode {
-    Mode::Governed(Governor::builder().config(Config::default()).seed(7).build())
-}
-
-fn throttled(report: &Report) -> u64 {
-    report.server.as_ref().map_or(0, |server| server.totals.throttled)
-}
+use crate::common::{answered_and_needed, args, governed, plain, run, run_until, simulation, throttled, unconfigured};
 
 #[tokio::test]
 async fn twelve_projects_are_listed_whole_each_charged_for_its_own_and_nothing_is_asked_for_twice() {
