@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, ready};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::Duration;
 
 use cloud_governor::{Config, Governor, Inspection, LawName, ProviderBuilder, Scope, Totals};
@@ -20,6 +20,8 @@ use google_cloud_gax::retry_throttler::SharedRetryThrottler;
 use google_cloud_gax_internal::observability::{ClientRequestAttributes, RequestRecorder};
 use google_cloud_gax_internal::options::InstrumentationClientInfo;
 use http::{Extensions, HeaderMap, HeaderValue};
+use tracing_subscriber::filter;
+use tracing_subscriber::layer::SubscriberExt;
 
 use crate::client::Client;
 use crate::credentials::GovernedCredentials;
@@ -39,7 +41,20 @@ pub(crate) fn governor(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> 
     Governor::builder().config(config(set)).seed(7).build()
 }
 
+/// Without a subscriber of the process, one that a thread sets while another first comes by an event may miss it: the
+/// event's place is then noted as of no interest to anybody. This one hears ours and keeps nothing.
+fn listening() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let ours = filter::Targets::new().with_target("cloud_governor", tracing::Level::TRACE);
+        let listener = tracing_subscriber::registry().with(ours);
+        tracing::subscriber::set_global_default(listener).expect("nobody else sets one");
+    });
+}
+
 pub(crate) fn config(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Config {
+    // Every test has a governor before it has events.
+    listening();
     let config = Config::builder()
         .defaults(|all| all.law(LawName::Aimd))
         .provider("gcp", |gcp| set(gcp.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100))));

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +20,8 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
 
 use crate::reply::{Answer, End, Reply};
 
@@ -76,6 +78,8 @@ impl State {
 impl Server {
     /// Answers each request by its number among all, from 1.
     pub(crate) fn start(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        // Every test has a server before it has events.
+        listening();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -264,4 +268,17 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+// ===== events =====
+
+/// Without a subscriber of the process, one that a thread sets while another first comes by an event may miss it: the
+/// event's place is then noted as of no interest to anybody. This one hears ours and keeps nothing.
+fn listening() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let ours = Targets::new().with_target("cloud_governor", tracing::Level::TRACE);
+        let listener = tracing_subscriber::registry().with(ours);
+        tracing::subscriber::set_global_default(listener).expect("nobody else sets one");
+    });
 }
