@@ -75,10 +75,15 @@ mod drive;
 mod error;
 mod events;
 mod governor;
+#[cfg(feature = "tonic")]
+pub mod grpc;
 mod handle;
 mod limiter;
+#[cfg(feature = "reqwest-middleware")]
+pub mod middleware;
 #[cfg(all(test, cloud_governor_loom))]
 mod models;
+mod options;
 mod policy;
 mod registry;
 mod scope;
@@ -108,6 +113,7 @@ pub use error::{Error, Refusal, RefusalKind};
 pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
 pub use handle::Handle;
 pub use limiter::{Phase, QuotaView};
+pub use options::{CallOptions, CallReport};
 pub use policy::{PolicyError, RetryPolicy, RetryPolicyBuilder};
 pub use registry::MAX_LEAVES;
 pub use scope::{ParseScopeError, Scope, UnknownVerb, Verb};

@@ -1,0 +1,61 @@
+//! A tower [`Layer`](tower_layer::Layer) that governs gRPC clients: generated ones on tonic 0.14 and 0.12, over any channel.
+//! (Skeleton: signatures agreed on, GRPC fills them in.)
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+
+use crate::by_hand::Resilience;
+use crate::scope::Scope;
+
+/// Says what the RPCs of a channel are charged to, and what is known of them.
+///
+/// A [`Scope`] charges all to one; a closure makes a scope of each.
+pub trait GrpcTarget: Send + Sync + 'static {
+    /// The scope of a request. Its path is `/package.Service/Method`.
+    fn scope(&self, request: &Parts) -> Scope;
+
+    /// Whether the RPC may be executed twice; `None` if that is not known.
+    fn idempotent(&self, _request: &Parts) -> Option<bool> {
+        None
+    }
+
+    /// Whether the RPC is known to answer with one message. Such an answer is held back until it is there as a whole, so that
+    /// an error behind the headers can be retried too.
+    fn is_unary(&self, _request: &Parts) -> bool {
+        false
+    }
+
+    /// Hears a failure's status; how many calls the exceeded limit allows in which time, if the status says so:
+    /// see [`Attempt::limit_told`](crate::Attempt::limit_told).
+    fn told(&self, _scope: &Scope, _status: &tonic::Status) -> Option<(u64, Duration)> {
+        None
+    }
+}
+
+impl GrpcTarget for Scope {
+    fn scope(&self, _: &Parts) -> Scope {
+        self.clone()
+    }
+}
+
+impl<F: Fn(&Parts) -> Scope + Send + Sync + 'static> GrpcTarget for F {
+    fn scope(&self, request: &Parts) -> Scope {
+        self(request)
+    }
+}
+
+/// Governs every RPC of the channels it wraps.
+#[derive(Debug)]
+pub struct GrpcLayer<T> {
+    target: Arc<T>,
+    resilience: Resilience,
+}
+
+impl<T: GrpcTarget> GrpcLayer<T> {
+    /// Charges RPCs to what `target` says.
+    pub fn new(target: T, resilience: Resilience) -> Self {
+        GrpcLayer { target: Arc::new(target), resilience }
+    }
+}
