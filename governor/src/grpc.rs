@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::request::Parts;
 
 use crate::by_hand::Resilience;
+use crate::classify::Facts;
 use crate::scope::Scope;
 
 /// Says what the RPCs of a channel are charged to, and what is known of them.
@@ -25,6 +26,12 @@ pub trait GrpcTarget: Send + Sync + 'static {
     /// an error behind the headers can be retried too.
     fn is_unary(&self, _request: &Parts) -> bool {
         false
+    }
+
+    /// What a failure's status means, where it tells this service's more than any other's. `facts` are what every service's
+    /// status tells ([`Facts::from_error`]).
+    fn facts<'a>(&self, facts: Facts<'a>, _status: &'a tonic::Status) -> Facts<'a> {
+        facts
     }
 
     /// Hears a failure's status; how many calls the exceeded limit allows in which time, if the status says so:
