@@ -70,6 +70,8 @@ mod table;
 use std::time::Duration;
 
 pub use builder::{InvalidRule, RuleBuilder};
+#[cfg(feature = "reqwest-middleware")]
+pub(crate) use chain::chain;
 pub use chain::{Classify, classify_error};
 pub use facts::{Facts, GrpcCode, Transport, UnknownGrpcCode};
 pub use retry_after::RetryAfter;
