@@ -1,5 +1,7 @@
 //! A middleware that governs the HTTP clients of `reqwest-middleware`.
 
+mod answer;
+mod calling;
 mod target;
 
 use std::fmt;
@@ -12,6 +14,8 @@ use reqwest_middleware::{Middleware, Next};
 pub use target::{ByHost, HttpTarget};
 
 use crate::by_hand::Resilience;
+use crate::options::CallOptions;
+use calling::{Calling, Governed};
 
 /// Governs every request of the clients it is put into.
 pub struct GovernorMiddleware<T = ByHost> {
@@ -53,6 +57,17 @@ impl<T: HttpTarget> Middleware for GovernorMiddleware<T> {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        next.run(request, extensions).await
+        let options = extensions.get::<CallOptions>().cloned().unwrap_or_default();
+        if options.is_skipped() || extensions.get::<Governed>().is_some() {
+            return next.run(request, extensions).await;
+        }
+        let scope = options.own_scope().cloned().unwrap_or_else(|| self.target.scope(&request));
+        let (governor, call) = self.resilience.begin(&scope);
+        let call = match self.resilience.own_idempotence().or_else(|| self.target.idempotent(&request)) {
+            Some(idempotent) => call.idempotent(idempotent),
+            None => call,
+        };
+        let call = options.apply(call);
+        Calling { target: &*self.target, governor, call, options }.run(request, extensions, next).await
     }
 }
