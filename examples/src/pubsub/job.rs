@@ -57,6 +57,8 @@ struct Tallies {
     acknowledge: AtomicU64,
     opened: AtomicU64,
     open: AtomicU64,
+    /// Acknowledgements under way.
+    acknowledging: AtomicU64,
 }
 
 /// One project's part of the job.
@@ -108,7 +110,8 @@ pub async fn run(
         }
     }
     while publishing.join_next().await.is_some() {}
-    while pubsub.tally().left > 0 && ledger.idle() < args.patience {
+    let left = || pubsub.tally().left + tallies.acknowledging.load(Ordering::Relaxed);
+    while left() > 0 && ledger.idle() < args.patience {
         tokio::time::sleep(LOOK).await;
     }
     finish();
@@ -212,7 +215,7 @@ impl Part {
     /// Takes what a stream brings until it ends. That it ends is a matter of course.
     async fn drain(&self, mut stream: Streaming<StreamingPullResponse>) {
         self.tallies.opened.fetch_add(1, Ordering::Relaxed);
-        let _open = Open::new(&self.tallies.open);
+        let _open = Held::new(&self.tallies.open);
         while let Ok(Some(first)) = stream.message().await {
             let mut messages = first.received_messages;
             // What came while the last were acknowledged is acknowledged together.
@@ -232,6 +235,7 @@ impl Part {
             self.ledger.received(&message.unwrap_or_default().data);
             ack_ids.push(ack_id);
         }
+        let _under_way = Held::new(&self.tallies.acknowledging);
         if let Err(error) = self.client.acknowledge(&self.subscription, ack_ids).await {
             self.failed("Acknowledge", &self.tallies.acknowledge, &error);
         }
@@ -252,17 +256,17 @@ impl Tallies {
     }
 }
 
-/// Counts a stream while it is open.
-struct Open<'a>(&'a AtomicU64);
+/// Counts as one as long as it is held.
+struct Held<'a>(&'a AtomicU64);
 
-impl<'a> Open<'a> {
-    fn new(open: &'a AtomicU64) -> Self {
-        open.fetch_add(1, Ordering::Relaxed);
-        Open(open)
+impl<'a> Held<'a> {
+    fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Held(count)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

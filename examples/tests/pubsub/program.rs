@@ -107,7 +107,7 @@ fn a_call_that_fails_for_good_is_sent_as_often_as_the_governor_says_and_the_libr
 
 #[test]
 fn failures_in_headers_and_behind_them_and_resets_lose_nothing() {
-    let line = "--messages 900 --fault fail=503*1/7 --fault cut=1/5:operation=Publish --fault cut=1/5:operation=Pull";
+    let line = "--messages 900 --hurry 20 --fault fail=503*1/7 --fault cut=1/5:operation=Publish --fault cut=1/5:operation=Pull";
     let told = run_with(&format!("base_delay: 0.01, max_backoff: 0.1, {PER_RPC}"), line);
     assert_eq!((told.code, told.count("lost")), (Some(0), 0), "{}", told.report);
     assert_eq!(told.count("received"), 900);

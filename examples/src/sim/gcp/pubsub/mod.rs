@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `down` | the connection is closed, with all that is under way on it |
 //! | `brownout`, `fail` | the answer is a status without a message, in the headers: 503 is `UNAVAILABLE`, 429 `RESOURCE_EXHAUSTED` |
-//! | `cut` | of every two answers that it strikes, one ends in trailers that say `UNAVAILABLE`, behind headers that promised one, and one is reset amid its message; what was asked for has been done |
+//! | `cut` | what was asked for is done; the answer, if its request has an even number, ends in trailers that say `UNAVAILABLE`, behind headers that promised one, and if an odd one, is reset amid its message |
 
 use std::io;
 use std::sync::Arc;
