@@ -300,6 +300,8 @@ mod with_tonic {
         #[derive(Debug)]
         pub(super) struct ConnectError(pub(super) Box<dyn std::error::Error + Send + Sync>);
         #[derive(Debug)]
+        pub(super) struct Status(pub(super) String);
+        #[derive(Debug)]
         pub(super) struct ConnectErrorCount(pub(super) u8);
     }
 
@@ -330,6 +332,38 @@ mod with_tonic {
     }
 
     impl Error for tonic_0_12::ConnectErrorCount {}
+
+    impl fmt::Display for tonic_0_12::Status {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(&self.0)
+        }
+    }
+
+    impl Error for tonic_0_12::Status {}
+
+    #[test]
+    fn another_tonics_status_is_known_by_its_text() {
+        let of = |code: &str, message: &str, details: &[u8]| {
+            let text =
+                format!("status: {code}, message: {message:?}, details: {details:?}, metadata: MetadataMap {{}}");
+            classify_error(&wrapped(tonic_0_12::Status(text)))
+        };
+        assert_eq!(of("Unavailable", "away", &[]), transient(Resend::IfIdempotent));
+        assert_eq!(of("NotFound", "topic \"too many requests\", details: [", &[]), Classification::fatal());
+        let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(9)));
+        let details = Status::with_error_details(Code::ResourceExhausted, "quota", details);
+        let throttled = of("ResourceExhausted", "quota", details.details());
+        assert_eq!(throttled, Classification::throttled().with_retry_after(Duration::from_secs(9)));
+        for text in [
+            "",
+            "status: ",
+            "status: Gone, message: \"\", details: [], ",
+            "status: NotFound, message: \"\", details: [",
+        ] {
+            assert_eq!(classify_error(&tonic_0_12::Status(text.to_owned())), Classification::fatal(), "{text}");
+        }
+        assert_eq!(of("Unavailable", "away", &[255; 40]), transient(Resend::IfIdempotent));
+    }
 
     #[test]
     fn another_tonics_timeout_and_failed_connect_are_known_by_name() {
