@@ -104,10 +104,10 @@ impl<'a> Facts<'a> {
         if chain(error).any(|error| error.is::<Refusal>()) {
             return Some(Facts::new());
         }
-        Facts::known_in(error).unwrap_or_else(|| Facts::new().message(texts(error)))
+        Facts::known_in(error)
     }
 
-    /// The same without the texts; `None` if no error of the chain is known.
+    /// The same, of an error without a refusal in its chain.
     pub(crate) fn known_in(error: &'a (dyn Error + 'static)) -> Option<Facts<'a>> {
         let mut found = Found { facts: Facts::new(), any: false };
         chain(error).for_each(|error| found.look_at(error));
