@@ -7,8 +7,8 @@
 //! use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 //!
 //! fn github(token: &str) -> Result<ClientWithMiddleware, Box<dyn std::error::Error>> {
-//!     // Without this line reqwest's own logs, and the client's `Debug`, show the token.
 //!     let mut authorization = HeaderValue::try_from(format!("Bearer {token}"))?;
+//!     // Or else the client's own `Debug` shows the token.
 //!     authorization.set_sensitive(true);
 //!     let headers = HeaderMap::from_iter([(AUTHORIZATION, authorization)]);
 //!     let client = reqwest::Client::builder().user_agent("inventory").default_headers(headers).build()?;
