@@ -158,6 +158,12 @@ impl<C> Resilience<C> {
         Resilient { resilience: self, scope, function }
     }
 
+    /// What was said of executing operations twice, if anything.
+    #[cfg(feature = "reqwest-middleware")]
+    pub(crate) fn own_idempotence(&self) -> Option<bool> {
+        self.idempotent
+    }
+
     pub(crate) fn begin(&self, scope: &Scope) -> (Governor, Call) {
         let governor = self.governor.clone().unwrap_or_else(get_governor);
         let call = governor.call(scope).policy(self.policy).priority(self.priority);

@@ -53,10 +53,16 @@
 //! The control parts take the time as an argument and never wait, and take their locks and atomics from `sync.rs`,
 //! which a model checker's can replace.
 //!
+//! # HTTP clients
+//!
+//! With the feature `reqwest-middleware`, `middleware::GovernorMiddleware` governs the clients of
+//! [reqwest-middleware](https://docs.rs/reqwest-middleware): GitHub's API, Cloudflare's, one's own services. It charges each
+//! host apart, or whatever a function of the request says, and knows what rate-limited APIs answer.
+//!
 //! # Features
 //!
 //! `tower`: a `Layer` for [tower](https://docs.rs/tower) services. `hyper`, `reqwest`, `tonic`: these crates' errors are known in a source
-//! chain. None is on by default.
+//! chain. `reqwest-middleware`: a middleware for HTTP clients. None is on by default.
 
 #![warn(clippy::unwrap_used)]
 
