@@ -165,9 +165,15 @@ impl<C> Resilience<C> {
     }
 
     pub(crate) fn begin(&self, scope: &Scope) -> (Governor, Call) {
+        self.begin_knowing(scope, None)
+    }
+
+    /// [`begin`](Self::begin), where something is known of whether the operation may be executed twice. The caller's word
+    /// goes first.
+    pub(crate) fn begin_knowing(&self, scope: &Scope, idempotent: Option<bool>) -> (Governor, Call) {
         let governor = self.governor.clone().unwrap_or_else(get_governor);
         let call = governor.call(scope).policy(self.policy).priority(self.priority);
-        let call = match self.idempotent {
+        let call = match self.idempotent.or(idempotent) {
             Some(idempotent) => call.idempotent(idempotent),
             None => call,
         };

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What a client's builder is known by.
+#[cfg(feature = "clients")]
 fn factory<F, C>(_: &google_cloud_gax::client_builder::ClientBuilder<F, C>) -> &'static str {
     std::any::type_name::<F>()
 }
@@ -35,7 +36,7 @@ fn what_charges_the_caller_is_told_from_what_charges_the_resource() {
 }
 
 #[test]
-fn packages_and_crates_have_the_service_that_the_recorder_would_name() {
+fn packages_have_the_service_that_the_recorder_would_name() {
     for (rpc, service) in [
         ("google.cloud.asset.v1.AssetService/ListAssets", "cloudasset"),
         ("google.cloud.compute.v1.instances/list", "compute"),
@@ -50,6 +51,11 @@ fn packages_and_crates_have_the_service_that_the_recorder_would_name() {
     ] {
         assert_eq!(of_rpc(rpc).as_deref(), Some(service), "{rpc}");
     }
+}
+
+#[cfg(feature = "clients")]
+#[test]
+fn clients_have_the_service_that_the_recorder_would_name() {
     for (client, service) in [
         (factory(&google_cloud_asset_v1::client::AssetService::builder()), "cloudasset"),
         (factory(&google_cloud_compute_v1::client::Instances::builder()), "compute"),
@@ -91,5 +97,30 @@ proptest! {
     fn any_name_is_read_without_a_panic(name in "(google[._])?(cloud[._])?[ -~é]{0,40}(::|/)?.{0,10}") {
         let named = [of_rpc(&name), of_client(&name), of_host(&name).map(|host| Cow::Owned(host.to_owned()))];
         prop_assert!(named.into_iter().flatten().all(|service| !service.is_empty()));
+    }
+}
+
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+#[test]
+fn googles_hosts_are_known_by_their_service_wherever_they_stand() {
+    for (host, service) in [
+        ("pubsub.googleapis.com", Some("pubsub")),
+        ("us-central1-pubsub.googleapis.com", Some("pubsub")),
+        ("eu-documentai.googleapis.com", Some("documentai")),
+        ("pubsub.us-central1.rep.googleapis.com", Some("pubsub")),
+        ("storage.mtls.googleapis.com", Some("storage")),
+        ("storage-my-endpoint.p.googleapis.com", Some("storage")),
+        ("my-bucket.storage.googleapis.com", Some("storage")),
+        ("my.dotted.bucket.storage.googleapis.com", Some("storage")),
+        ("content-storage.googleapis.com", Some("storage")),
+        ("www.googleapis.com", Some("www")),
+        ("googleapis.com", None),
+        (".googleapis.com", None),
+        ("-.googleapis.com", None),
+        ("pubsub.googleapis.com.example.org", None),
+        ("localhost", None),
+        ("", None),
+    ] {
+        assert_eq!(of_google_host(host), service, "{host}");
     }
 }

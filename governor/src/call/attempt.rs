@@ -110,6 +110,12 @@ impl Attempt {
         self.core.cancelled(current);
     }
 
+    /// [`Call::stop_retrying`](super::Call::stop_retrying), by who has the attempt.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn stop_retrying(&self) {
+        self.core.stop_retrying();
+    }
+
     /// Which attempt of its call this is, from 1.
     pub fn number(&self) -> u32 {
         self.number
@@ -304,6 +310,9 @@ impl Core {
         let mut state = self.state();
         if current.pass.is_some_and(|pass| pass.probe) && failure.class != Class::Locked {
             return Err(GiveUp::ProbeFailed);
+        }
+        if state.terms.stopped {
+            return Err(GiveUp::Stopped);
         }
         let policy = self.policy(&state.terms);
         if failure.class == Class::Transient && !policy.retry_transient {
