@@ -151,6 +151,18 @@ async fn what_goes_wrong_on_this_side_comes_back_as_it_is_and_never_opens_the_ci
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_probe_that_fails_on_this_side_proves_nothing_and_the_next_call_is_the_probe() {
+    let governor = governor("ratelimit: { gcp: { breaker: { failures: 1, cooldown: 30 } } }");
+    let token = error(|| Status::unauthenticated("token error"));
+    let channel = Channel::new([in_headers(UNAVAILABLE), token, message(0)]);
+    for (expected, is_closed) in [(UNAVAILABLE, false), (16, false), (0, true)] {
+        assert_eq!(code(send(&governor, UNARY, retries(0), &channel).await).await, expected);
+        assert_eq!(governor.inspect(&scope()).unwrap().breaker == BreakerState::Closed, is_closed, "{expected}");
+        tokio::time::advance(secs(31.0)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_of_another_governed_call_inside_is_not_counted_and_not_sent_again() {
     let inner = governor("ratelimit: { github: { deadline: 1, max_rps: 0.001, burst: 1 } }");
     crate::common::admit(&mut inner.call(&crate::common::scope())).await.finish(cloud_governor::Outcome::Success);
