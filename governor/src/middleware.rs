@@ -157,11 +157,7 @@ impl<T: HttpTarget> Middleware for GovernorMiddleware<T> {
             return next.run(request, extensions).await;
         }
         let scope = options.own_scope().cloned().unwrap_or_else(|| self.target.scope(&request));
-        let (governor, call) = self.resilience.begin(&scope);
-        let call = match self.resilience.own_idempotence().or_else(|| self.target.idempotent(&request)) {
-            Some(idempotent) => call.idempotent(idempotent),
-            None => call,
-        };
+        let (governor, call) = self.resilience.begin_knowing(&scope, self.target.idempotent(&request));
         let call = options.apply(call);
         Calling { target: &*self.target, governor, call, options }.run(request, extensions, next).await
     }
