@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::reply::{Answer, End, Reply};
+use crate::reply::{Answer, End, Pace, Reply};
 
 // ===== what it was asked =====
 
@@ -64,7 +64,9 @@ pub(crate) struct Server {
 
 struct State {
     script: Box<Script>,
+    is_live: bool,
     asked: Mutex<Vec<Asked>>,
+    messages: AtomicUsize,
     in_flight: AtomicUsize,
     most: AtomicUsize,
 }
@@ -78,6 +80,15 @@ impl State {
 impl Server {
     /// Answers each request by its number among all, from 1.
     pub(crate) fn start(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Server::serving(false, script)
+    }
+
+    /// The same by the request's head: its messages are taken as they come, and counted.
+    pub(crate) fn live(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Server::serving(true, script)
+    }
+
+    fn serving(is_live: bool, script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
         // Every test has a server before it has events.
         listening();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -87,7 +98,9 @@ impl Server {
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(State {
             script: Box::new(script),
+            is_live,
             asked: Mutex::default(),
+            messages: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
         });
@@ -117,6 +130,11 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    /// The same without a scheme.
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.state.asked().clone()
     }
@@ -128,6 +146,16 @@ impl Server {
     /// How many requests these are true of.
     pub(crate) fn count_of(&self, is_it: impl Fn(&Asked) -> bool) -> usize {
         self.state.asked().iter().filter(|asked| is_it(asked)).count()
+    }
+
+    /// How many messages a live server has been sent, in all requests together.
+    pub(crate) fn messages(&self) -> usize {
+        self.state.messages.load(Ordering::SeqCst)
+    }
+
+    /// How many requests are under way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.state.in_flight.load(Ordering::SeqCst)
     }
 
     /// The most requests that were under way at once: from their last byte's coming to their answer's last byte's going.
@@ -195,8 +223,11 @@ async fn answer(
     state: Arc<State>,
     reset: Arc<AtomicBool>,
 ) -> io::Result<Response<Body>> {
-    let (head, body) = request.into_parts();
-    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let (head, mut live) = request.into_parts();
+    let body = match state.is_live {
+        true => Bytes::new(),
+        false => (&mut live).collect().await.map_err(io::Error::other)?.to_bytes(),
+    };
     let asked = Asked {
         server,
         method: head.method,
@@ -214,7 +245,20 @@ async fn answer(
     match (state.script)(&asked, number) {
         Reply::Answer(answer) => {
             tokio::time::sleep(answer.delay).await;
-            Ok(response(*answer, under_way))
+            let pace = answer.pace;
+            let mut messages = Box::pin(messages(live, Arc::clone(&state)));
+            let first: Live = match pace {
+                Pace::AfterAll => {
+                    while messages.next().await.is_some() {}
+                    Box::pin(stream::empty())
+                }
+                Pace::AtOnce => {
+                    tokio::spawn(messages.for_each(|()| std::future::ready(())));
+                    Box::pin(stream::empty())
+                }
+                Pace::ForEach { most } => messages.take(most).boxed(),
+            };
+            Ok(response(*answer, first, under_way))
         }
         Reply::Reset => {
             reset.store(true, Ordering::SeqCst);
@@ -224,10 +268,38 @@ async fn answer(
     }
 }
 
-fn response(answer: Answer, under_way: UnderWay) -> Response<Body> {
-    let Answer { status, headers, body, trailers, end, .. } = answer;
+type Live = Pin<Box<dyn Stream<Item = ()> + Send>>;
+
+/// One item for each message of gRPC that came as a whole.
+fn messages(body: Incoming, state: Arc<State>) -> impl Stream<Item = ()> + Send {
+    let parts = stream::unfold((body, Vec::new()), |(mut body, mut rest)| async move {
+        let data = body.frame().await?.ok()?.into_data().unwrap_or_default();
+        rest.extend_from_slice(&data);
+        let mut whole = 0;
+        while let Some((length, _)) = rest.get(1..).and_then(|rest| rest.split_first_chunk()) {
+            let end = u32::from_be_bytes(*length) as usize + 5;
+            if rest.len() < end {
+                break;
+            }
+            rest.drain(..end);
+            whole += 1;
+        }
+        Some((stream::iter(vec![(); whole]), (body, rest)))
+    });
+    parts.flatten().inspect(move |()| {
+        state.messages.fetch_add(1, Ordering::SeqCst);
+    })
+}
+
+fn response(answer: Answer, each: Live, under_way: UnderWay) -> Response<Body> {
+    let Answer { status, headers, body, trailers, end, pace, .. } = answer;
     let length = body.len();
-    let first = if end == End::Whole { body } else { body.slice(..length / 2) };
+    let again = body.clone();
+    let first = match (pace, end) {
+        (Pace::ForEach { .. }, _) => Bytes::new(),
+        (_, End::Whole) => body,
+        _ => body.slice(..length / 2),
+    };
     let has_trailers = trailers.is_some();
     let last = stream::once(async move {
         match end {
@@ -240,7 +312,8 @@ fn response(answer: Answer, under_way: UnderWay) -> Response<Body> {
             End::Stalled => pending().await,
         }
     });
-    let parts = stream::iter([Ok(Frame::data(first))]).chain(last).map(move |part| {
+    let each = each.map(move |()| Ok(Frame::data(again.clone())));
+    let parts = stream::iter([Ok(Frame::data(first))]).chain(each).chain(last).map(move |part| {
         let _until_the_last = &under_way;
         part
     });
