@@ -2,98 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use cloud_governor::Governor;
 use google_cloud_auth::credentials::Credentials;
 use google_cloud_gax::client_builder::ClientBuilder;
 
 use crate::client::Client;
 use crate::credentials::GovernedCredentials;
 use crate::hooks::Hooks;
+use crate::options::GcpOptions;
 use crate::polling::Polling;
 use crate::target::Targets;
-
-/// How long an attempt may be silent before what it holds is given back, unless the policy has an attempt timeout.
-const LEASE: Duration = Duration::from_secs(300);
-
-/// How a client is governed.
-///
-/// ```
-/// use cloud_governor_gcp::GcpOptions;
-///
-/// let options = GcpOptions::new().account("projects/my-project");
-/// # let _ = options;
-/// ```
-#[derive(Debug, Clone)]
-#[must_use = "nothing is governed until `attach`"]
-pub struct GcpOptions {
-    account: Option<String>,
-    governor: Option<Governor>,
-    lease: Duration,
-    resend_any: bool,
-    recorder: bool,
-}
-
-impl GcpOptions {
-    /// The defaults: the process-wide governor, and whatever account a call's resource or the credentials name.
-    pub fn new() -> Self {
-        GcpOptions { account: None, governor: None, lease: LEASE, resend_any: false, recorder: true }
-    }
-
-    /// The account that calls are charged to whose resource and credentials name none: `projects/my-project`,
-    /// `folders/123`, `organizations/456`. Unset, it is a label of this client alone, so that calls of unknown accounts
-    /// are never counted together.
-    pub fn account(mut self, account: impl Into<String>) -> Self {
-        self.account = Some(account.into());
-        self
-    }
-
-    /// A governor of its own in place of the process-wide one.
-    pub fn governor(mut self, governor: Governor) -> Self {
-        self.governor = Some(governor);
-        self
-    }
-
-    /// How long the slot of a call is kept that was dropped in flight outside [`call`](crate::call()), or inside of one that
-    /// goes on: 5 minutes unless said otherwise. Where the policy has an attempt timeout, it is that and 5 seconds, save for Storage's uploads and
-    /// downloads, which the SDK does not time out. An attempt that takes longer goes on without a slot, and counts as a
-    /// second call when it ends.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
-        self
-    }
-
-    /// Sends any operation again whose outcome is unknown, not only those that may be executed twice.
-    pub fn resend_any(mut self, resend: bool) -> Self {
-        self.resend_any = resend;
-        self
-    }
-
-    /// Whether the client's own request recorder is switched on (`with_tracing()`), which tells the operation and the
-    /// resource of each call. On unless said otherwise; [the crate's documentation](crate#the-recorder) tells its price,
-    /// and what is lost without it.
-    pub fn recorder(mut self, recorder: bool) -> Self {
-        self.recorder = recorder;
-        self
-    }
-
-    /// `factory` is the type that makes the client: it tells the service where no request does.
-    fn client<F>(self) -> (Arc<Client>, bool) {
-        let GcpOptions { account, governor, lease, resend_any, recorder } = self;
-        let mut client = Client::new(Targets::new(account.as_deref(), std::any::type_name::<F>()), lease);
-        client.governor = governor;
-        client.resend_any = resend_any;
-        client.awaits_recorder = AtomicBool::new(recorder);
-        (Arc::new(client), recorder)
-    }
-}
-
-impl Default for GcpOptions {
-    fn default() -> Self {
-        GcpOptions::new()
-    }
-}
 
 /// The builder with the governor's credentials, policies and throttler: the client that it builds is governed. It takes
 /// the builder of every generated client, HTTP or gRPC.
@@ -120,7 +38,7 @@ pub fn attach<F>(
     credentials: impl Into<Credentials>,
     options: GcpOptions,
 ) -> ClientBuilder<F, Credentials> {
-    let (client, recorder) = options.client::<F>();
+    let (client, recorder) = governed::<F>(options);
     let hooks = Hooks::new(&client);
     let builder = builder
         .with_credentials(GovernedCredentials::new(&client, credentials.into()))
@@ -152,7 +70,7 @@ pub fn attach_storage(
     credentials: impl Into<Credentials>,
     options: GcpOptions,
 ) -> google_cloud_storage::builder::storage::ClientBuilder {
-    let (client, recorder) = options.client::<google_cloud_storage::client::Storage>();
+    let (client, recorder) = governed::<google_cloud_storage::client::Storage>(options);
     let hooks = Hooks::new(&client);
     let builder = builder
         .with_credentials(GovernedCredentials::new(&client, credentials.into()))
@@ -160,4 +78,16 @@ pub fn attach_storage(
         .with_backoff_policy(hooks.clone())
         .with_retry_throttler(hooks);
     if recorder { builder.with_tracing() } else { builder }
+}
+
+/// What the hooks share, and whether the recorder is to be switched on. `F` is the type that makes the client: it tells the
+/// service where no request does.
+fn governed<F>(options: GcpOptions) -> (Arc<Client>, bool) {
+    let recorder = options.recorder;
+    let targets = Targets::new(options.account.as_deref(), std::any::type_name::<F>());
+    let mut client = Client::new(targets, options.lease);
+    client.governor = options.governor;
+    client.resend_any = options.resend_any;
+    client.awaits_recorder = AtomicBool::new(recorder);
+    (Arc::new(client), recorder)
 }

@@ -1,11 +1,11 @@
-//! What one call is treated like, and what became of it.
+//! What the calls of a future are treated like.
 //!
 //! A client's methods take no argument for the governor, so what a call should be treated like is said around it.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use cloud_governor::{Call, Clock, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope, Verdict};
+use cloud_governor::{CallOptions, Clock};
 
 use crate::client::Client;
 use crate::store::Store;
@@ -53,128 +53,6 @@ pub fn call<F: Future>(options: impl Into<CallOptions>, future: F) -> impl Futur
     }
 }
 
-/// How the calls inside [`call`] are governed.
-#[derive(Debug, Clone, Default)]
-pub struct CallOptions {
-    pub(crate) policy: Option<RetryPolicy>,
-    pub(crate) scope: Option<Scope>,
-    pub(crate) idempotent: Option<bool>,
-    pub(crate) skip: bool,
-    priority: Option<Priority>,
-    report: Option<CallReport>,
-}
-
-impl CallOptions {
-    /// Nothing special.
-    pub fn new() -> Self {
-        CallOptions::default()
-    }
-
-    /// Retries, backoff, attempt timeout and deadline; what the policy leaves unset is the provider's.
-    #[must_use]
-    pub fn policy(mut self, policy: RetryPolicy) -> Self {
-        self.policy = Some(policy);
-        self
-    }
-
-    /// The place in line among those that wait for the same scope.
-    #[must_use]
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.priority = Some(priority);
-        self
-    }
-
-    /// The scope to charge, in place of the one that the request says.
-    #[must_use]
-    pub fn scope(mut self, scope: Scope) -> Self {
-        self.scope = Some(scope);
-        self
-    }
-
-    /// Whether the operation may be executed twice, in place of what the client says of it (`with_idempotency`, or by the
-    /// request's method).
-    #[must_use]
-    pub fn idempotent(mut self, idempotent: bool) -> Self {
-        self.idempotent = Some(idempotent);
-        self
-    }
-
-    /// Tells `report` what becomes of the calls.
-    #[must_use]
-    pub fn report(mut self, report: &CallReport) -> Self {
-        self.report = Some(report.clone());
-        self
-    }
-
-    /// Not governed at all: sent once, at once, and not counted.
-    #[must_use]
-    pub fn skip(mut self) -> Self {
-        self.skip = true;
-        self
-    }
-
-    pub(crate) fn apply(&self, mut call: Call) -> Call {
-        if let Some(policy) = self.policy {
-            call = call.policy(policy);
-        }
-        match self.priority {
-            Some(priority) => call.priority(priority),
-            None => call,
-        }
-    }
-}
-
-impl From<Scope> for CallOptions {
-    fn from(scope: Scope) -> Self {
-        CallOptions::new().scope(scope)
-    }
-}
-
-impl From<RetryPolicy> for CallOptions {
-    fn from(policy: RetryPolicy) -> Self {
-        CallOptions::new().policy(policy)
-    }
-}
-
-/// What became of the calls inside [`call`]. Clones are the same report.
-#[derive(Debug, Clone, Default)]
-pub struct CallReport {
-    told: Arc<Mutex<Told>>,
-}
-
-#[derive(Debug, Default)]
-struct Told {
-    attempts: u32,
-    scope: Option<Scope>,
-    gave_up: Option<GiveUp>,
-}
-
-impl CallReport {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        CallReport::default()
-    }
-
-    /// Why retrying stopped, if the call that ended last failed with what was worth retrying.
-    pub fn gave_up(&self) -> Option<GiveUp> {
-        self.told().gave_up
-    }
-
-    /// How many attempts were admitted, of all calls together.
-    pub fn attempts(&self) -> u32 {
-        self.told().attempts
-    }
-
-    /// What the call was charged to that was admitted, or refused, last.
-    pub fn scope(&self) -> Option<Scope> {
-        self.told().scope.clone()
-    }
-
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// What the hooks of a call find around it.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -205,46 +83,6 @@ impl Context {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
-    }
-
-    // ===== the report =====
-
-    pub(crate) fn note_admitted(&self, scope: &Scope) {
-        self.tell(|told| {
-            told.attempts = told.attempts.saturating_add(1);
-            told.scope = Some(scope.clone());
-        });
-    }
-
-    pub(crate) fn note_verdict(&self, verdict: Verdict) {
-        match verdict {
-            Verdict::GiveUp(reason) => self.note_given_up(reason),
-            Verdict::Done => self.tell(|told| told.gave_up = None),
-            _ => {}
-        }
-    }
-
-    pub(crate) fn note_given_up(&self, reason: GiveUp) {
-        self.tell(|told| told.gave_up = Some(reason));
-    }
-
-    pub(crate) fn note_refused(&self, refusal: &Refusal) {
-        let reason = match refusal.kind() {
-            RefusalKind::CircuitOpen => GiveUp::CircuitOpen,
-            RefusalKind::DeadlineExceeded => GiveUp::DeadlineExceeded,
-            RefusalKind::RetryBudgetExhausted => GiveUp::RetryBudgetExhausted,
-            _ => GiveUp::Stopped,
-        };
-        self.tell(|told| {
-            told.gave_up = Some(reason);
-            told.scope = Some(refusal.scope().clone());
-        });
-    }
-
-    fn tell(&self, what: impl FnOnce(&mut Told)) {
-        if let Some(report) = &self.options.report {
-            what(&mut report.told());
-        }
     }
 }
 

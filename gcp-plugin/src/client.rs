@@ -10,7 +10,7 @@ use google_cloud_gax::error::Error;
 
 use crate::call::Context;
 use crate::facts::Told;
-use crate::recorder::Seen;
+use crate::seen::Seen;
 use crate::target::{PROVIDER, Targets};
 
 /// What tokens are charged to: no service of Google's is called so.
@@ -57,12 +57,12 @@ impl Client {
     /// What a call goes by; `None` where the provider is disabled.
     pub(crate) fn terms(&self, context: &Context) -> Option<RetrySettings> {
         let settings = self.governor().settings(PROVIDER);
-        let policy = context.options().policy.unwrap_or_default();
+        let policy = context.options().own_policy().unwrap_or_default();
         settings.enabled.then(|| policy.over(&settings.retry))
     }
 
     /// The scope of a request.
-    pub(crate) fn scope(&self, seen: Option<&Seen>) -> Scope {
+    pub(crate) fn scope(&self, seen: Option<&Seen<'_>>) -> Scope {
         self.targets.of(seen, self.quota_project.get().map(String::as_str))
     }
 

@@ -57,7 +57,7 @@ impl CredentialsProvider for GovernedCredentials {
     async fn headers(&self, extensions: Extensions) -> Result<Headers, CredentialsError> {
         let is_first = handover::take_begun(&self.client);
         let context = Context::current(&self.client);
-        if context.options().skip {
+        if context.options().is_skipped() {
             return self.inner.headers(extensions).await;
         }
         let request = Request::current();
@@ -99,7 +99,7 @@ impl GovernedCredentials {
         if let Stage::InFlight(attempt) = before.stage
             && before.journey.is_media
         {
-            context.note_verdict(attempt.finish(Outcome::Success));
+            context.options().note_verdict(attempt.finish(Outcome::Success));
         }
         None
     }
@@ -117,7 +117,7 @@ impl GovernedCredentials {
             let attempt = match journey.admit(&self.client, context).await {
                 Ok(attempt) => attempt,
                 Err(refusal) => {
-                    context.note_refused(&refusal);
+                    context.options().note_refused(&refusal);
                     return Err(Refused::into_error(refusal, journey.last.take()));
                 }
             };
@@ -149,7 +149,7 @@ impl GovernedCredentials {
 
     /// From here on the request is on its way, and the hooks are what learns of it.
     fn sent(&self, context: &Context, journey: Journey, attempt: Attempt) {
-        context.note_admitted(attempt.scope());
+        context.options().note_admitted(attempt.scope());
         let lease = if !journey.has_outcome {
             // A stream is open for long, and nobody says when it ends.
             attempt.release_slot();
@@ -193,10 +193,10 @@ impl GovernedCredentials {
             let meaning = if error.is_transient() { Classification::transient() } else { Classification::fatal() };
             let (mut call, attempt) = match failing {
                 Some(Failing { call, attempt }) => (call, attempt),
-                // Only now is it known that it was asked for.
+                // Only now is it known that it was asked for. A token may be asked for twice, whatever is said of the call.
                 None => {
                     let call = self.client.governor().call(&self.client.identity());
-                    let mut call = context.options().apply(call).without_slot();
+                    let mut call = context.options().apply(call).without_slot().idempotent(true);
                     let attempt = call.attempted(began);
                     (call, attempt)
                 }

@@ -64,7 +64,7 @@ impl RetryPolicy for Hooks {
     fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
         handover::judged(state.start);
         let context = Context::current(&self.client);
-        if context.options().skip {
+        if context.options().is_skipped() {
             return RetryResult::Permanent(error);
         }
         if let Some(refused) = Refused::of(&error) {
@@ -81,7 +81,7 @@ impl RetryPolicy for Hooks {
             return RetryResult::Permanent(error);
         }
         let (mut journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
-        let idempotent = context.options().idempotent.unwrap_or(state.idempotent || self.client.resend_any);
+        let idempotent = context.options().own_idempotence().unwrap_or(state.idempotent || self.client.resend_any);
         journey.call.set_idempotent(idempotent);
         match journey.failed(&self.client, &context, &attempt, &error) {
             Verdict::Retry { .. } => {}
@@ -91,7 +91,7 @@ impl RetryPolicy for Hooks {
         // Of an upload, each request is a call, and the loop's count is what bounds their retries together.
         if self.client.terms(&context).is_none_or(|terms| state.attempt_count > terms.max_retries) {
             journey.call.give_up();
-            context.note_given_up(GiveUp::RetriesExhausted);
+            context.options().note_given_up(GiveUp::RetriesExhausted);
             return RetryResult::Exhausted(error);
         }
         let stand_in = twin(&error);
@@ -107,7 +107,7 @@ impl RetryPolicy for Hooks {
         };
         let mut journey = parked.journey;
         journey.call.give_up();
-        context.note_given_up(GiveUp::Stopped);
+        context.options().note_given_up(GiveUp::Stopped);
         ThrottleResult::Exhausted(journey.last.and_then(|last| last.of(state.start)).unwrap_or(error))
     }
 
@@ -116,7 +116,7 @@ impl RetryPolicy for Hooks {
             handover::begins(&self.client);
         }
         let context = Context::current(&self.client);
-        if context.options().skip {
+        if context.options().is_skipped() {
             return None;
         }
         let terms = self.client.terms(&context)?;
@@ -166,7 +166,7 @@ impl Hooks {
         }
         let (RetryResult::Permanent(error) | RetryResult::Exhausted(error) | RetryResult::Continue(error)) = flow;
         let context = Context::current(&self.client);
-        if context.options().skip || error.is_authentication() || error.is_binding() {
+        if context.options().is_skipped() || error.is_authentication() || error.is_binding() {
             return;
         }
         let Some((mut journey, attempt)) = self.in_flight(&context, &Request::current(), None) else { return };
@@ -174,7 +174,7 @@ impl Hooks {
             return;
         }
         if error.http_status_code() == Some(RESUME_INCOMPLETE) {
-            context.note_verdict(attempt.finish(Outcome::Success));
+            context.options().note_verdict(attempt.finish(Outcome::Success));
             return;
         }
         let verdict = journey.failed(&self.client, &context, &attempt, error);
@@ -182,7 +182,7 @@ impl Hooks {
             (Verdict::Retry { .. }, RetryResult::Continue(_)) => self.go_on(&context, journey, None),
             (Verdict::Retry { .. }, _) => {
                 journey.call.give_up();
-                context.note_given_up(GiveUp::Stopped);
+                context.options().note_given_up(GiveUp::Stopped);
             }
             _ => {}
         }
@@ -190,13 +190,13 @@ impl Hooks {
 
     fn succeeded(&self) {
         let context = Context::current(&self.client);
-        if context.options().skip {
+        if context.options().is_skipped() {
             return;
         }
         let request = Request::current();
         let in_flight = self.in_flight(&context, &request, None);
         let (_journey, attempt) = in_flight.unwrap_or_else(|| self.late(&context, request));
-        context.note_verdict(attempt.finish(Outcome::Success));
+        context.options().note_verdict(attempt.finish(Outcome::Success));
     }
 }
 

@@ -16,7 +16,7 @@ use crate::call::Context;
 use crate::client::Client;
 use crate::error::Last;
 use crate::facts::Told;
-use crate::recorder::Seen;
+use crate::seen::Seen;
 
 /// How often the start of a recorder is read in the hope that nothing comes in between.
 const READINGS: usize = 4;
@@ -131,7 +131,7 @@ pub(crate) struct Journey {
 impl Journey {
     pub(crate) fn begin(client: &Arc<Client>, context: &Context, request: Request, is_looped: bool) -> Self {
         let seen = request.recorder.as_ref().map(Seen::of);
-        let scope = context.options().scope.clone().unwrap_or_else(|| client.scope(seen.as_ref()));
+        let scope = context.options().own_scope().cloned().unwrap_or_else(|| client.scope(seen.as_ref()));
         let governor = client.governor();
         let call = context.options().apply(governor.call(&scope));
         Journey {
@@ -170,24 +170,19 @@ impl Journey {
     /// The attempt failed with what the server, or the way to it, had to say.
     pub(crate) fn failed(&self, client: &Client, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
         let Told { facts, consumer, limit } = Told::of(error);
-        if let Some(consumer) = consumer {
-            client.targets.learn(self.call.scope(), &consumer);
-        }
-        // Google's limits are of methods or groups of them: one would hold back the others of a leaf that they share.
-        if let Some((calls, per)) = limit
-            && self.governor.settings(self.call.scope().provider()).is_per_operation(self.call.scope())
-        {
+        let scope = self.call.scope();
+        if let Some((calls, per)) = client.targets.heard(&self.governor, scope, consumer.as_deref(), limit) {
             attempt.limit_told(calls, per);
         }
         let meaning = self.governor.classify(self.call.scope(), facts);
         let verdict = attempt.finish(Outcome::Failure(meaning));
-        context.note_verdict(verdict);
+        context.options().note_verdict(verdict);
         verdict
     }
 }
 
 /// Only gRPC streams, which has no templates of URLs. The polls of long-running operations are no streams.
-fn may_be_stream(seen: &Seen) -> bool {
+fn may_be_stream(seen: &Seen<'_>) -> bool {
     seen.template.is_none() && seen.rpc.is_some_and(|rpc| !rpc.contains("perations/"))
 }
 

@@ -139,26 +139,58 @@
 //! Whatever else fails with an error of `google-cloud-gax` is wrapped by hand, with [`facts`] to classify it.
 
 #![warn(clippy::unwrap_used)]
+// Without any feature there is nobody to use what all have in common.
+#![cfg_attr(not(any(feature = "clients", feature = "tonic", feature = "reqwest-middleware")), allow(dead_code))]
 
+#[cfg(feature = "clients")]
 mod attach;
+#[cfg(feature = "clients")]
 mod call;
+#[cfg(feature = "clients")]
 mod client;
+#[cfg(feature = "clients")]
 mod credentials;
+#[cfg(feature = "clients")]
 mod error;
 mod facts;
+#[cfg(feature = "tonic")]
+mod grpc;
+#[cfg(feature = "clients")]
 mod handover;
+#[cfg(feature = "clients")]
 mod hooks;
+#[cfg(feature = "clients")]
 mod journey;
+#[cfg(feature = "reqwest-middleware")]
+mod json;
+mod options;
+#[cfg(feature = "clients")]
 mod polling;
+#[cfg(feature = "clients")]
 mod recorder;
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+mod requests;
+mod seen;
 mod services;
+#[cfg(feature = "clients")]
 mod store;
 mod target;
-#[cfg(test)]
+#[cfg(all(test, feature = "clients"))]
 mod testing;
 
+#[cfg(feature = "clients")]
+pub use attach::attach;
 #[cfg(feature = "storage")]
 pub use attach::attach_storage;
-pub use attach::{GcpOptions, attach};
-pub use call::{CallOptions, CallReport, call};
+#[cfg(feature = "clients")]
+pub use call::call;
+pub use cloud_governor::{CallOptions, CallReport};
+#[cfg(feature = "clients")]
 pub use error::{facts, refusal};
+#[cfg(feature = "tonic")]
+pub use grpc::{GoogleRpcs, grpc_layer};
+#[cfg(feature = "reqwest-middleware")]
+pub use json::{GoogleJson, http_middleware};
+pub use options::GcpOptions;
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+pub use requests::RequestHead;

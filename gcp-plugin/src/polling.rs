@@ -75,7 +75,7 @@ impl Polling {
 impl PollingErrorPolicy for Polling {
     fn on_error(&self, state: &PollingState, error: Error) -> RetryResult {
         let context = Context::current(&self.client);
-        let Some(terms) = self.client.terms(&context).filter(|_| !context.options().skip) else {
+        let Some(terms) = self.client.terms(&context).filter(|_| !context.options().is_skipped()) else {
             return RetryResult::Permanent(error);
         };
         let (wait, error) = match Refused::of(&error) {

@@ -24,32 +24,23 @@
 //! The recorder comes from a crate without a promise of stability. If a client is built against another version of it
 //! than this crate, there is no recorder to be found, and calls go to the client's default scope.
 
+use std::borrow::Cow;
+
 use google_cloud_gax_internal::observability::RequestRecorder;
 
-/// One client request, as its recorder has it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// The client's short name for its service; empty if the recorder was made by someone else than the client.
-    pub(crate) service: &'static str,
-    /// The host that the client would call if it were not told another, or its first label.
-    pub(crate) host: &'static str,
-    /// `package.Service/Method`.
-    pub(crate) rpc: Option<&'static str>,
-    pub(crate) template: Option<&'static str>,
-    /// `//host/collection/id/..`: text from the request, of any length and with any character.
-    pub(crate) resource: Option<String>,
-}
+use crate::seen::Seen;
 
-impl Seen {
+impl Seen<'static> {
     /// Reads the recorder once.
-    pub(crate) fn of(recorder: &RequestRecorder) -> Seen {
+    pub(crate) fn of(recorder: &RequestRecorder) -> Self {
         let snapshot = recorder.client_snapshot();
         Seen {
             service: snapshot.service_name(),
             host: snapshot.default_host(),
             rpc: snapshot.rpc_method(),
             template: snapshot.url_template(),
-            resource: snapshot.resource_name().map(str::to_owned),
+            resource: snapshot.resource_name().map(|resource| Cow::Owned(resource.to_owned())),
+            account: None,
         }
     }
 }

@@ -92,6 +92,35 @@ pub(crate) fn of_host(host: &str) -> Option<&str> {
     host.split('.').next().filter(|label| !label.is_empty())
 }
 
+/// The service of one of Google's hosts: `pubsub` of `pubsub.googleapis.com`, of `us-east1-pubsub.googleapis.com` and of
+/// `pubsub.us-east1.rep.googleapis.com`, `storage` of `bucket.storage.googleapis.com`.
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+pub(crate) fn of_google_host(host: &str) -> Option<&str> {
+    let labels = host.strip_suffix(".googleapis.com")?;
+    if labels.ends_with(".storage") {
+        return Some("storage");
+    }
+    let (first, rest) = labels.split_once('.').unwrap_or((labels, ""));
+    let service = match rest {
+        // Private Service Connect: what follows is the endpoint's name.
+        "p" => first.split('-').next(),
+        // What precedes is a location, or `content`.
+        _ => first.rsplit('-').next(),
+    };
+    service.filter(|service| is_label(service))
+}
+
+/// Whether a text may be the name of a service.
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+pub(crate) fn is_label(text: &str) -> bool {
+    (1..=LONGEST_LABEL).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+/// A label of a host has no more (RFC 1035, section 2.3.4).
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+const LONGEST_LABEL: usize = 63;
+
 /// The service that serves an rpc, by its package: `google.cloud.asset.v1.AssetService/ListAssets`.
 pub(crate) fn of_rpc(rpc: &str) -> Option<Cow<'static, str>> {
     let (full_name, _) = rpc.split_once('/')?;

@@ -2,6 +2,7 @@
 //!
 //! | | resource-based services (Compute, Storage, ..) | client-based services (Cloud Asset, ..) |
 //! |---|---|---|
+//! | 0 | whom the program says by `GcpOptions::account_from` | the same |
 //! | 1 | the project, folder or organization of the resource that the request names | the quota project of the credentials |
 //! | 2 | the account that the client was attached with | the account that the client was attached with |
 //! | 3 | the quota project of the credentials | one that another client is known to be charged to, if an answer says it is the same |
@@ -10,10 +11,10 @@
 //! Each column begins with what Google goes by ("Quota project overview"): a resource-based service counts calls for the
 //! project of the resource, whoever calls, and a client-based one for the caller's project, whatever the call is about. The
 //! account that a client was attached with fills in where the request does not say; it never contradicts what is on the
-//! wire. To charge a call to something else, its scope is given by hand. A quota project set on one request is unseen
-//! here, as the hooks do not get the request.
+//! wire. To charge a call to something else, its scope is given by hand. Of the official clients a quota project set on one
+//! request is unseen here, as the hooks do not get the request.
 //!
-//! The quota project is the `x-goog-user-project` header that the credentials give. Google's credentials fill it from the
+//! The quota project is the `x-goog-user-project` header that the credentials give, or the request has. Google's credentials fill it from the
 //! credentials file and from `GOOGLE_CLOUD_QUOTA_PROJECT`, so no variable is read here.
 //!
 //! # What answers teach
@@ -28,14 +29,15 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use cloud_governor::Scope;
+use cloud_governor::{Governor, Scope};
 
-use crate::recorder::Seen;
+use crate::seen::Seen;
 use crate::services;
 
 pub(crate) const PROVIDER: &str = "gcp";
-const COLLECTIONS: [&str; 3] = ["projects", "folders", "organizations"];
+pub(crate) const COLLECTIONS: [&str; 3] = ["projects", "folders", "organizations"];
 
 /// What Google's APIs take for "any" (AIP-159) and Storage for "whichever it is in".
 const PLACEHOLDERS: [&str; 4] = ["", "*", "-", "_"];
@@ -75,9 +77,10 @@ impl Targets {
     }
 
     /// The scope of a call. `quota_project` is what the credentials' headers name.
-    pub(crate) fn of(&self, seen: Option<&Seen>, quota_project: Option<&str>) -> Scope {
+    pub(crate) fn of(&self, seen: Option<&Seen<'_>>, quota_project: Option<&str>) -> Scope {
         let service = seen.and_then(service_of).unwrap_or(Cow::Borrowed(&self.service));
-        let quota_project = quota_project.filter(|project| project.len() <= LONGEST_ACCOUNT).and_then(account_of);
+        let told = seen.and_then(|seen| seen.account.as_deref()).and_then(short_account);
+        let quota_project = quota_project.and_then(short_account);
         let resource = seen.and_then(|seen| seen.resource.as_deref()).and_then(resource_account);
         let known = self.account.as_deref().map(Cow::Borrowed);
         let account = if services::is_client_based(&service) {
@@ -86,15 +89,32 @@ impl Targets {
         } else {
             resource.map(Cow::Borrowed).or(known).or(quota_project)
         };
-        let scope = Scope::new(PROVIDER, account.unwrap_or(Cow::Borrowed(&self.own)), "", &service);
+        let account = told.or(account).unwrap_or(Cow::Borrowed(&self.own));
+        let scope = Scope::new(PROVIDER, account, "", &service);
         match seen.and_then(operation_of) {
             Some(operation) => scope.with_operation(operation),
             None => scope,
         }
     }
 
+    /// Takes note of what a failure told: whom the call was charged to, and how many calls the exceeded limit allows in
+    /// which time. The limit is given back if it is one of this scope's.
+    pub(crate) fn heard(
+        &self,
+        governor: &Governor,
+        scope: &Scope,
+        consumer: Option<&str>,
+        limit: Option<(u64, Duration)>,
+    ) -> Option<(u64, Duration)> {
+        if let Some(consumer) = consumer {
+            self.learn(scope, consumer);
+        }
+        // Google's limits are of methods or groups of them: one would hold back the others of a leaf that they share.
+        limit.filter(|_| governor.settings(scope.provider()).is_per_operation(scope))
+    }
+
     /// Takes note of whom an answer says that a call in this scope was charged to.
-    pub(crate) fn learn(&self, scope: &Scope, consumer: &str) {
+    fn learn(&self, scope: &Scope, consumer: &str) {
         // A scope that was given by hand may be called anything, which says nothing of other clients.
         let is_ours = scope.account() == self.own || is_consumer(scope.account());
         if !is_ours || !services::is_client_based(scope.service()) || !is_consumer(consumer) {
@@ -139,8 +159,13 @@ fn account_of(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+/// The same, of a text that may be anything.
+fn short_account(text: &str) -> Option<Cow<'_, str>> {
+    if text.len() <= LONGEST_ACCOUNT { account_of(text) } else { None }
+}
+
 /// The first `projects/p`, `folders/f` or `organizations/o` in the full name of a resource, or in a relative one.
-fn resource_account(resource: &str) -> Option<&str> {
+pub(crate) fn resource_account(resource: &str) -> Option<&str> {
     let path = match resource.strip_prefix("//") {
         Some(full) => full.split_once('/')?.1,
         None => resource,
@@ -162,7 +187,7 @@ fn resource_account(resource: &str) -> Option<&str> {
 
 // ===== services and operations =====
 
-fn service_of(seen: &Seen) -> Option<Cow<'_, str>> {
+fn service_of<'a>(seen: &'a Seen<'_>) -> Option<Cow<'a, str>> {
     let host = || seen.resource.as_deref()?.strip_prefix("//")?.split('/').next();
     Some(seen.service)
         .filter(|service| !service.is_empty())
@@ -173,7 +198,7 @@ fn service_of(seen: &Seen) -> Option<Cow<'_, str>> {
 }
 
 /// `ListAssets`, `instances.list`, `objects.get`.
-fn operation_of(seen: &Seen) -> Option<Cow<'static, str>> {
+fn operation_of<'a>(seen: &Seen<'a>) -> Option<Cow<'a, str>> {
     let Some(rpc) = seen.rpc else {
         let template = seen.template?;
         return MEDIA.iter().find(|(known, _)| *known == template).map(|(_, name)| Cow::Borrowed(*name));

@@ -158,10 +158,22 @@ impl<C> Resilience<C> {
         Resilient { resilience: self, scope, function }
     }
 
+    /// What was said of executing operations twice, if anything.
+    #[cfg(feature = "reqwest-middleware")]
+    pub(crate) fn own_idempotence(&self) -> Option<bool> {
+        self.idempotent
+    }
+
     pub(crate) fn begin(&self, scope: &Scope) -> (Governor, Call) {
+        self.begin_knowing(scope, None)
+    }
+
+    /// [`begin`](Self::begin), where something is known of whether the operation may be executed twice. The caller's word
+    /// goes first.
+    pub(crate) fn begin_knowing(&self, scope: &Scope, idempotent: Option<bool>) -> (Governor, Call) {
         let governor = self.governor.clone().unwrap_or_else(get_governor);
         let call = governor.call(scope).policy(self.policy).priority(self.priority);
-        let call = match self.idempotent {
+        let call = match self.idempotent.or(idempotent) {
             Some(idempotent) => call.idempotent(idempotent),
             None => call,
         };

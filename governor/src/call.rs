@@ -135,6 +135,8 @@ struct Terms {
     /// Whether the provider's deadline is in `deadline`, or a policy's in its stead. It begins with the first admission,
     /// which reads the clock anyway.
     deadline_begun: bool,
+    /// No attempt is followed by another.
+    stopped: bool,
 }
 
 /// How a call stands.
@@ -315,9 +317,10 @@ impl Call {
         }
     }
 
-    /// What is still under way is not retried, whatever comes of it: nobody waits for it any more.
+    /// What is still under way is not retried, whatever comes of it: it cannot be sent again, or nobody waits for it any
+    /// more.
     pub(crate) fn stop_retrying(&self) {
-        self.core.state().terms.policy.stop_retrying();
+        self.core.state().terms.stopped = true;
     }
 }
 

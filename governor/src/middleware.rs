@@ -1,43 +1,73 @@
-//! A middleware that governs the HTTP clients of `reqwest-middleware`. (Skeleton: signatures agreed on, HTTP fills them in.)
+//! A middleware that governs the HTTP clients of `reqwest-middleware`.
 
+mod answer;
+mod calling;
+mod target;
+
+use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use reqwest::Request;
+use http::Extensions;
+use reqwest::{Request, Response};
+use reqwest_middleware::{Middleware, Next};
+
+pub use target::{ByHost, HttpTarget};
 
 use crate::by_hand::Resilience;
-use crate::classify::Facts;
-use crate::scope::Scope;
-
-/// Says what the requests of a client are charged to, and what is known of them.
-///
-/// A [`Scope`] charges all to one; a closure makes a scope of each; [`ByHost`] charges each host apart.
-pub trait HttpTarget: Send + Sync + 'static {
-    /// The scope of a request.
-    fn scope(&self, request: &Request) -> Scope;
-
-    /// Whether the request may be executed twice. Unless said otherwise, by its method (RFC 9110, section 9.2.2), or if it has
-    /// an `Idempotency-Key`.
-    fn idempotent(&self, request: &Request) -> Option<bool>;
-
-    /// Whether the bodies of failed answers are looked into: up to 64 KiB are then read ahead, and passed on.
-    fn looks_into_bodies(&self) -> bool {
-        false
-    }
-
-    /// What a failed answer's body adds to the facts of its head. `body` is whole, or empty.
-    fn told<'a>(&self, _scope: &Scope, facts: Facts<'a>, _body: &[u8]) -> (Facts<'a>, Option<(u64, Duration)>) {
-        (facts, None)
-    }
-}
-
-/// Charges each host apart, as a provider of its own.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ByHost;
+use crate::options::CallOptions;
+use calling::{Calling, Governed};
 
 /// Governs every request of the clients it is put into.
-#[derive(Debug)]
 pub struct GovernorMiddleware<T = ByHost> {
     target: Arc<T>,
     resilience: Resilience,
+}
+
+impl GovernorMiddleware {
+    /// Charges each host apart, under the process-wide governor.
+    pub fn by_host() -> Self {
+        GovernorMiddleware::new(ByHost, Resilience::new())
+    }
+}
+
+impl<T: HttpTarget> GovernorMiddleware<T> {
+    /// Charges requests to what `target` says.
+    pub fn new(target: T, resilience: Resilience) -> Self {
+        GovernorMiddleware { target: Arc::new(target), resilience }
+    }
+}
+
+impl<T> Clone for GovernorMiddleware<T> {
+    fn clone(&self) -> Self {
+        GovernorMiddleware { target: Arc::clone(&self.target), resilience: self.resilience.clone() }
+    }
+}
+
+impl<T> fmt::Debug for GovernorMiddleware<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GovernorMiddleware").field("resilience", &self.resilience).finish_non_exhaustive()
+    }
+}
+
+#[async_trait::async_trait]
+impl<T: HttpTarget> Middleware for GovernorMiddleware<T> {
+    async fn handle(
+        &self,
+        request: Request,
+        extensions: &mut Extensions,
+        next: Next<'_>,
+    ) -> reqwest_middleware::Result<Response> {
+        let options = extensions.get::<CallOptions>().cloned().unwrap_or_default();
+        if options.is_skipped() || extensions.get::<Governed>().is_some() {
+            return next.run(request, extensions).await;
+        }
+        let scope = options.own_scope().cloned().unwrap_or_else(|| self.target.scope(&request));
+        let (governor, call) = self.resilience.begin(&scope);
+        let call = match self.resilience.own_idempotence().or_else(|| self.target.idempotent(&request)) {
+            Some(idempotent) => call.idempotent(idempotent),
+            None => call,
+        };
+        let call = options.apply(call);
+        Calling { target: &*self.target, governor, call, options }.run(request, extensions, next).await
+    }
 }

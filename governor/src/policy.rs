@@ -55,10 +55,6 @@ impl RetryPolicy {
         self.attempt_timeout.unwrap_or(provider.attempt_timeout)
     }
 
-    pub(crate) fn stop_retrying(&mut self) {
-        self.max_retries = Some(0);
-    }
-
     /// This policy over the provider's settings, for when an attempt has failed. The deadline is the call's own affair.
     ///
     /// Where only one end of the backoff is set and the provider's other end lies beyond it, the one that is set

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use cloud_governor::Facts;
-use google_cloud_gax::error::rpc::StatusDetails;
 
 use super::Told;
 use super::limit::{LimitText, counts_calls, is_daily, limit_of, period};
@@ -34,24 +33,6 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// Takes a detail that the client has parsed.
-    pub(super) fn add(&mut self, detail: &StatusDetails) {
-        match detail {
-            StatusDetails::ErrorInfo(info) => {
-                self.error_info(&info.reason, |key| info.metadata.get(key).map(String::as_str));
-            }
-            StatusDetails::RetryInfo(info) => {
-                self.wait(info.retry_delay.and_then(|delay| delay.try_into().ok()));
-            }
-            StatusDetails::QuotaFailure(failure) => {
-                for violation in failure.violations.iter().take(MOST) {
-                    self.violation(&violation.quota_id, &violation.description);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Takes a `google.rpc.ErrorInfo`, or an older `errors[]` entry. The first reason stays.
     pub(super) fn error_info<'a>(&mut self, reason: &str, metadata: impl Fn(&str) -> Option<&'a str>) {
         if self.reason.is_none() && is_reason(reason) {
@@ -134,7 +115,7 @@ impl Details {
     }
 
     /// All of it, with the message of the answer.
-    pub(super) fn told(mut self, facts: Facts<'static>, message: &str) -> Told {
+    pub(super) fn told<'a>(mut self, facts: Facts<'a>, message: &str) -> Told<'a> {
         let (message, _) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
         self.look_into(message);
         // The name of such a quota may well be that of a rate.

@@ -1,4 +1,4 @@
-//! An answer that the client could not parse, looked into for what it may still say.
+//! The body of an answer, looked into for what it says.
 
 use cloud_governor::{Facts, RetryAfter};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::details::{Details, MOST};
 const LONGEST: usize = 64 * 1024;
 
 /// The body of an answer with this head.
-pub(super) fn read(body: &[u8], facts: Facts<'static>) -> Told {
+pub(crate) fn read<'a>(body: &[u8], facts: Facts<'a>) -> Told<'a> {
     let root = Some(body).filter(|body| body.len() <= LONGEST).and_then(|body| serde_json::from_slice(body).ok());
     match root.as_ref().and_then(|root: &Value| root.get("error")).filter(|error| error.is_object()) {
         Some(error) => read_error(error, facts),
@@ -19,7 +19,7 @@ pub(super) fn read(body: &[u8], facts: Facts<'static>) -> Told {
     }
 }
 
-fn read_error(error: &Value, facts: Facts<'static>) -> Told {
+fn read_error<'a>(error: &Value, facts: Facts<'a>) -> Told<'a> {
     let entries = |key: &str| error.get(key).and_then(Value::as_array).into_iter().flatten().take(MOST);
     let mut details = Details::default();
     entries("details").for_each(|detail| add(&mut details, detail));

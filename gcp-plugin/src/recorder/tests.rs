@@ -20,7 +20,8 @@ fn a_recorder_is_read_whole() {
         host: "cloudasset.googleapis.com",
         rpc: Some("google.cloud.asset.v1.AssetService/ListAssets"),
         template: Some("/v1/{parent}/assets"),
-        resource: Some("//cloudasset.googleapis.com/projects/p1".to_owned()),
+        resource: Some("//cloudasset.googleapis.com/projects/p1".into()),
+        ..Seen::default()
     };
     assert_eq!(Seen::of(&recorder), seen);
 }

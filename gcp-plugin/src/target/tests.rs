@@ -4,26 +4,26 @@ use super::*;
 
 const ASSETS: &str = "google_cloud_asset_v1::builder::asset_service::client::Factory";
 
-fn asset(method: &'static str, resource: Option<&str>) -> Seen {
-    Seen { service: "cloudasset", rpc: Some(method), resource: resource.map(str::to_owned), ..Seen::default() }
+fn asset<'a>(method: &'static str, resource: Option<&'a str>) -> Seen<'a> {
+    Seen { service: "cloudasset", rpc: Some(method), resource: resource.map(Cow::Borrowed), ..Seen::default() }
 }
 
-fn list_assets() -> Seen {
+fn list_assets() -> Seen<'static> {
     let rpc = "google.cloud.asset.v1.AssetService/ListAssets";
     asset(rpc, Some("//cloudasset.googleapis.com/projects/p1"))
 }
 
-fn instances(resource: &str) -> Seen {
+fn instances(resource: &str) -> Seen<'_> {
     Seen {
         service: "compute",
         rpc: Some("google.cloud.compute.v1.instances/list"),
-        resource: Some(resource.to_owned()),
+        resource: Some(Cow::Borrowed(resource)),
         ..Seen::default()
     }
 }
 
-fn media(template: &'static str) -> Seen {
-    let resource = Some("//storage.googleapis.com/projects/_/buckets/b1".to_owned());
+fn media(template: &'static str) -> Seen<'static> {
+    let resource = Some(Cow::Borrowed("//storage.googleapis.com/projects/_/buckets/b1"));
     Seen { service: "storage", template: Some(template), resource, ..Seen::default() }
 }
 
@@ -31,7 +31,7 @@ fn targets(account: Option<&str>) -> Targets {
     Targets::new(account, ASSETS)
 }
 
-fn scope(targets: &Targets, seen: &Seen, quota_project: Option<&str>) -> String {
+fn scope(targets: &Targets, seen: &Seen<'_>, quota_project: Option<&str>) -> String {
     targets.of(Some(seen), quota_project).to_string()
 }
 
@@ -260,7 +260,7 @@ proptest! {
         rpc in proptest::sample::select(vec![None, Some(""), Some("/"), Some("a./"), Some("*/*"), Some("é.é/é%2F"), Some("x.Y/Z:read")]),
     ) {
         let targets = Targets::new(account.as_deref(), "");
-        let seen = Seen { service, rpc, resource, ..Seen::default() };
+        let seen = Seen { service, rpc, resource: resource.map(Cow::Owned), ..Seen::default() };
         let scope = targets.of(Some(&seen), header.as_deref());
         prop_assert_eq!(scope.to_string().parse::<Scope>(), Ok(scope.clone()));
         prop_assert_eq!(scope.provider(), "gcp");

@@ -305,6 +305,9 @@ impl Core {
         if current.pass.is_some_and(|pass| pass.probe) && failure.class != Class::Locked {
             return Err(GiveUp::ProbeFailed);
         }
+        if state.terms.stopped {
+            return Err(GiveUp::Stopped);
+        }
         let policy = self.policy(&state.terms);
         if failure.class == Class::Transient && !policy.retry_transient {
             return Err(GiveUp::TransientNotRetried);

@@ -78,7 +78,8 @@ impl<'a> Facts<'a> {
     /// The facts that an error and its sources hold.
     ///
     /// Known in a chain: [`std::io::Error`] by its kind, Tokio's `Elapsed`, and with the features `hyper`, `reqwest` and
-    /// `tonic` the errors of those crates (hyper's client in hyper-util included). A failed connect anywhere in the chain
+    /// `tonic` the errors of those crates (hyper's client in hyper-util included; with `reqwest-middleware` what its error
+    /// wraps). A failed connect anywhere in the chain
     /// decides; of other facts the outermost counts. Where there is none, the texts of all errors of the chain are
     /// the message.
     ///
@@ -91,15 +92,28 @@ impl<'a> Facts<'a> {
         if chain(error).any(|error| error.is::<Refusal>()) {
             return Facts::new();
         }
+        Facts::known_in(error).unwrap_or_else(|| Facts::new().message(texts(error)))
+    }
+
+    /// The same without the texts; `None` if no error of the chain is known.
+    pub(crate) fn known_in(error: &'a (dyn Error + 'static)) -> Option<Facts<'a>> {
         let mut found = Found { facts: Facts::new(), any: false };
         chain(error).for_each(|error| found.look_at(error));
-        if found.any { found.facts } else { found.facts.message(texts(error)) }
+        found.any.then_some(found.facts)
     }
 }
 
-/// The error and its sources, those included that an [`io::Error`] wraps: its own `source` passes over them.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+/// The error and its sources, those included that an error wraps whose own `source` passes over them: [`io::Error`], and
+/// that of `reqwest-middleware`.
+pub(crate) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     fn next<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+        #[cfg(feature = "reqwest-middleware")]
+        if let Some(error) = error.downcast_ref::<reqwest_middleware::Error>() {
+            return Some(match error {
+                reqwest_middleware::Error::Reqwest(wrapped) => wrapped,
+                reqwest_middleware::Error::Middleware(wrapped) => &**wrapped,
+            });
+        }
         match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(wrapped) => Some(wrapped),
             None => (*error).source(),

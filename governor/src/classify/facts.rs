@@ -129,7 +129,7 @@ impl<'a> Facts<'a> {
         self
     }
 
-    /// One header of the answer: those that [`RetryAfter`] knows, and those that carry an error code
+    /// One header of the answer: those that [`RetryAfter`] knows, of rate limits too, and those that carry an error code
     /// (`x-amzn-errortype`, `x-amzn-query-error`, `x-ms-error-code`) where no code is known yet. Others are passed over.
     #[must_use]
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
@@ -177,6 +177,11 @@ impl<'a> Facts<'a> {
     /// How long the server asked to be left alone; see [`RetryAfter::delay`].
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after.delay(self.received())
+    }
+
+    /// Whether the answer says that a limit is used up, or when to come back.
+    pub(super) fn is_held_off(&self) -> bool {
+        self.retry_after.limit_is_used_up() || self.retry_after().is_some()
     }
 
     /// See [`RetryAfter::until_next_minute`].

@@ -29,6 +29,8 @@
 //! | Google: 403 or 429 and a quota named per minute, in its details or its message | throttled | safe |
 //! | Google: `rateLimitExceeded`, `RATE_LIMIT_EXCEEDED`, .. with any status; Compute's are waited for until the next full minute | throttled | safe |
 //! | Google: `RESOURCE_EXHAUSTED` or 429 with neither a reason nor a delay; always pays the budget, and backs off for 5 s at least | throttled | if idempotent; 429: safe |
+//! | not the three clouds: 403 with a `retry-after`, or with headers that say that a limit is used up (see [`RetryAfter`]) | throttled | safe |
+//! | not the three clouds: 403 or 429, "secondary rate limit" in the message; waits a minute where no wait is said | throttled | safe |
 //! | 401, 404, 409 and their like, `INVALID_ARGUMENT`, `ABORTED`, .. | fatal | |
 //! | the message has "rate exceeded", "rate limit exceeded", "too many requests", and unless it is a 403, "throttl" | throttled | 400, 403, 429: safe; else if idempotent |
 //! | 429 | throttled | safe |
@@ -58,6 +60,7 @@
 mod builder;
 mod chain;
 mod facts;
+mod rate_limits;
 mod retry_after;
 mod row;
 mod rule_text;
@@ -67,6 +70,8 @@ mod table;
 use std::time::Duration;
 
 pub use builder::{InvalidRule, RuleBuilder};
+#[cfg(feature = "reqwest-middleware")]
+pub(crate) use chain::chain;
 pub use chain::{Classify, classify_error};
 pub use facts::{Facts, GrpcCode, Transport, UnknownGrpcCode};
 pub use retry_after::RetryAfter;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use super::rate_limits::RateLimits;
+
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 const NANOS_PER_MILLISECOND: u128 = 1_000_000;
 
@@ -17,6 +19,7 @@ const NANOS_PER_MILLISECOND: u128 = 1_000_000;
 /// | 3 | `x-amz-retry-after` | milliseconds |
 /// | 4 | `google.rpc.RetryInfo` | a duration |
 /// | 5 | `retry-after` | seconds, or one of the three HTTP dates of RFC 9110, section 5.6.7 |
+/// | 6 | `x-ratelimit-reset`, `ratelimit-reset`, `ratelimit`, where their limit is used up | seconds, or a time |
 ///
 /// Numbers may carry a fraction: Microsoft Graph sends `2.128`. What is no plain decimal number (a sign, `NaN`, `inf`,
 /// an exponent, an empty text) is ignored, as if the header were missing. A number too large to hold saturates, as
@@ -25,9 +28,30 @@ const NANOS_PER_MILLISECOND: u128 = 1_000_000;
 /// Zero, and a date that has passed, ask for no wait: [`delay`](RetryAfter::delay) then turns to the next source and at
 /// last answers `None`, so that the caller's own backoff applies. It never answers a zero.
 ///
+/// # Limits that are used up
+///
+/// Many an API says with every answer how much of a limit is left, and when it begins anew. That time is the wait where
+/// nothing is left, or where it is not said how much. Of several limits that are used up the longest wait counts, and of
+/// one that is not no wait follows.
+///
+/// | headers | who | until |
+/// |---|---|---|
+/// | `x-ratelimit-remaining`, `x-ratelimit-reset` | GitHub ([Rate limits for the REST API][github]) and many others | epoch seconds; others also: seconds from now |
+/// | `ratelimit-remaining`, `ratelimit-reset` | GitLab ([Rate limits][gitlab]); the IETF's drafts 00 to 06 | epoch seconds; the drafts: seconds from now |
+/// | `ratelimit: "default";r=0;t=30`, a list | Cloudflare ([Rate limits][cloudflare]); the IETF's [drafts][ietf] from 08 on | seconds from now |
+/// | `ratelimit: limit=100, remaining=0, reset=30` | the IETF's draft 07 | seconds from now |
+///
+/// Epoch seconds and seconds from now are told apart by their size: what would be a wait of a billion seconds (31 years) is
+/// a time since 2001. From a hundred billion on, where milliseconds since 1973 lie, it is neither.
+///
+/// [github]: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+/// [gitlab]: https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/
+/// [cloudflare]: https://developers.cloudflare.com/fundamentals/api/reference/limits/
+/// [ietf]: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+///
 /// # Clocks
 ///
-/// A date is compared with the `date` header of the same answer where there is one: both stamps are then the server's
+/// A date, and a time in epoch seconds, is compared with the `date` header of the same answer where there is one: both stamps are then the server's
 /// and the client's clock has no say. Without it the client's clock is used as it is. A clock that is fast by a minute
 /// then shortens the wait by a minute, down to none (own backoff); one that is slow lengthens it by as much, which the
 /// engine's cap bounds for the scope and the deadline for the call.
@@ -40,6 +64,7 @@ pub struct RetryAfter {
     seconds: Option<Duration>,
     date: Option<SystemTime>,
     answered: Option<SystemTime>,
+    limits: RateLimits,
 }
 
 impl RetryAfter {
@@ -53,6 +78,7 @@ impl RetryAfter {
             seconds: None,
             date: None,
             answered: None,
+            limits: RateLimits::new(),
         }
     }
 
@@ -60,9 +86,9 @@ impl RetryAfter {
     ///
     /// A header's name is compared without case. Of a repeated header the longest wait stays.
     pub fn header(&mut self, name: &str, value: impl AsRef<[u8]>) -> bool {
-        let Some(known) = Header::named(name) else { return false };
         let Ok(text) = std::str::from_utf8(value.as_ref()) else { return false };
         let text = text.trim_matches([' ', '\t']);
+        let Some(known) = Header::named(name) else { return self.limits.header(name, text) };
         match known {
             Header::RetryAfterMs => keep_longest(&mut self.retry_after_ms, milliseconds(text)),
             Header::XMsRetryAfterMs => keep_longest(&mut self.x_ms_retry_after_ms, milliseconds(text)),
@@ -97,10 +123,16 @@ impl RetryAfter {
             self.x_amz_retry_after,
             self.retry_info,
             self.seconds.max(until_date),
+            self.limits.wait(reference),
         ]
         .into_iter()
         .flatten()
         .find(|wait| !wait.is_zero())
+    }
+
+    /// Whether the answer says that a limit is used up, by whatever header of those above.
+    pub(super) fn limit_is_used_up(&self) -> bool {
+        self.limits.is_any_used_up()
     }
 
     /// From when the answer came to the next full minute, by the server's clock where the answer has a `date`, else by `now`,
@@ -135,6 +167,9 @@ impl fmt::Debug for RetryAfter {
         if let Some(date) = self.date {
             shown.field("date", &date);
         }
+        if self.limits != RateLimits::new() {
+            shown.field("limits", &self.limits);
+        }
         shown.finish()
     }
 }
@@ -161,7 +196,7 @@ impl Header {
     }
 }
 
-fn keep_longest<T: Ord>(slot: &mut Option<T>, read: Option<T>) -> bool {
+pub(super) fn keep_longest<T: Ord>(slot: &mut Option<T>, read: Option<T>) -> bool {
     let readable = read.is_some();
     if read > *slot {
         *slot = read;
@@ -169,7 +204,7 @@ fn keep_longest<T: Ord>(slot: &mut Option<T>, read: Option<T>) -> bool {
     readable
 }
 
-fn seconds(text: &str) -> Option<Duration> {
+pub(super) fn seconds(text: &str) -> Option<Duration> {
     decimal(text, NANOS_PER_SECOND)
 }
 

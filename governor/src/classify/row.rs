@@ -16,6 +16,8 @@ pub(super) struct Row {
     grpc: &'static [GrpcCode],
     transports: &'static [Transport],
     bare: bool,
+    outside_clouds: bool,
+    held_off: bool,
     class: Class,
     resend: Resend,
     pays_budget: bool,
@@ -35,6 +37,8 @@ pub(super) const fn on(provider: Option<&'static str>) -> Row {
         grpc: &[],
         transports: &[],
         bare: false,
+        outside_clouds: false,
+        held_off: false,
         class: Class::Fatal,
         resend: Resend::IfIdempotent,
         pays_budget: false,
@@ -80,6 +84,16 @@ impl Row {
         Row { bare: true, ..self }
     }
 
+    /// For every provider but the three clouds.
+    pub(super) const fn outside_clouds(self) -> Self {
+        Row { outside_clouds: true, ..self }
+    }
+
+    /// Only where the answer says that a limit is used up, or when to come back.
+    pub(super) const fn held_off(self) -> Self {
+        Row { held_off: true, ..self }
+    }
+
     pub(super) const fn pays_budget(self) -> Self {
         Row { pays_budget: true, ..self }
     }
@@ -109,6 +123,8 @@ impl From<&Row> for Rule {
                 grpc: row.grpc.to_vec(),
                 transports: row.transports.to_vec(),
                 bare: row.bare,
+                outside_clouds: row.outside_clouds,
+                held_off: row.held_off,
             },
             class: row.class,
             resend: row.resend,

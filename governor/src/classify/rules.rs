@@ -43,6 +43,8 @@ pub(super) enum Untold {
     LongBackoff,
     /// Until the next full minute, and the scope with it.
     NextMinute,
+    /// A whole minute, and the scope with it.
+    Minute,
 }
 
 /// With the default backoff of half a second a call asks 16 times a minute for a quota that may be gone for the day
@@ -65,6 +67,10 @@ pub(super) struct Matchers {
     pub(super) transports: Vec<Transport>,
     /// Only where the answer has neither a reason nor a retry-after.
     pub(super) bare: bool,
+    /// For every provider but the three clouds; while it is unknown, too.
+    pub(super) outside_clouds: bool,
+    /// Only where the answer says that a limit is used up, or when to come back.
+    pub(super) held_off: bool,
 }
 
 impl Rule {
@@ -103,6 +109,7 @@ impl Rule {
             // It is not waited for.
             (Class::Fatal, _) => None,
             (_, Untold::NextMinute) => facts.retry_after().or_else(|| Some(facts.until_next_minute())),
+            (_, Untold::Minute) => facts.retry_after().or(Some(Duration::from_secs(60))),
             (_, Untold::Backoff | Untold::LongBackoff) => facts.retry_after(),
         };
         let is_long = self.untold == Untold::LongBackoff && retry_after.is_none();
@@ -145,7 +152,13 @@ impl Matchers {
             && contains_one_of(&self.messages, lower.message.as_deref())
             && contains_one_of(&self.quotas, lower.quota.as_deref())
             && (!self.bare || (facts.reason.is_none() && facts.retry_after().is_none()))
+            && (!self.outside_clouds || !facts.provider.as_deref().is_some_and(is_cloud))
+            && (!self.held_off || facts.is_held_off())
     }
+}
+
+fn is_cloud(provider: &str) -> bool {
+    ["aws", "azure", "gcp"].iter().any(|cloud| cloud.eq_ignore_ascii_case(provider))
 }
 
 fn fits<T: PartialEq>(wanted: &[T], found: Option<T>) -> bool {

@@ -4,7 +4,7 @@
 //! services' own pages where named. Azure: Microsoft's pages on request limits (Resource Manager, Compute, Graph,
 //! Storage error codes). Google: google.aip.dev/194, cloud.google.com/docs/quotas/troubleshoot, google.api.ErrorReason,
 //! docs.cloud.google.com/compute/api-quota, docs.cloud.google.com/storage/docs/retry-strategy, and of the older reasons
-//! developers.google.com/doubleclick-advertisers/core_errors.
+//! developers.google.com/doubleclick-advertisers/core_errors. GitHub: docs.github.com, "Rate limits for the REST API".
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use super::Resend::{IfIdempotent, Safe};
 use super::Rule;
 use super::Transport::{BodyCutShort, Connect, Io, Timeout};
 use super::row::{Row, on};
-use super::rules::Untold::{LongBackoff, NextMinute};
+use super::rules::Untold::{LongBackoff, Minute, NextMinute};
 
 const ALL: Option<&str> = None;
 const AWS: Option<&str> = Some("aws");
@@ -173,6 +173,13 @@ const ROWS: &[Row] = &[
         InvalidArgument, NotFound, AlreadyExists, FailedPrecondition, Aborted, OutOfRange, Unimplemented, DataLoss,
         Unauthenticated,
     ]).is(Fatal, IfIdempotent),
+
+    // ----- other HTTP APIs -----
+    // GitHub refuses with 403 or 429, for its hourly limit with headers and for its secondary ones at times with no more than a
+    // message, after which a minute is to be waited at least.
+    on(ALL).outside_clouds().status(&[403, 429]).message(&["secondary rate limit"]).untold(Minute).is(Throttled, Safe),
+    // A permission that is missing does not come with time.
+    on(ALL).outside_clouds().status(&[403]).held_off().is(Throttled, Safe),
 
     // ----- every provider: codes, messages, statuses -----
     on(ALL).code(&["TooManyRequests"]).is(Throttled, Safe),

@@ -1,4 +1,5 @@
 mod google;
+mod http_apis;
 
 use super::*;
 use proptest::prelude::*;

@@ -1,0 +1,90 @@
+//! What an RPC's answer means.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use http::{HeaderMap, Response, StatusCode};
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Status};
+
+use super::GrpcTarget;
+use super::body::Seen;
+use crate::call::{Attempt, Outcome};
+use crate::classify::{Class, Facts, Transport};
+use crate::governor::Governor;
+use crate::scope::Scope;
+
+const STATUS: &str = "grpc-status";
+const DETAILS: &str = "grpc-status-details-bin";
+
+/// Who says what an answer means to one call.
+pub(super) struct Judge {
+    pub(super) governor: Governor,
+    pub(super) scope: Scope,
+    pub(super) target: Arc<dyn GrpcTarget>,
+}
+
+impl Judge {
+    /// What the head alone says: `None` if the body decides.
+    pub(super) fn head<R>(&self, answer: &Response<R>, attempt: &Attempt) -> Option<Outcome> {
+        if let Some(status) = status_in(answer.headers()) {
+            return Some(self.status(&status, attempt));
+        }
+        // Otherwise it is not from the service but from what stands before it.
+        let facts = || Facts::new().status(answer.status().as_u16()).headers(answer.headers());
+        is_told_by_head(answer).then(|| self.facts(facts()))
+    }
+
+    /// What the body says; `None` if that says nothing of the service.
+    pub(super) fn body(&self, seen: Seen<'_>, attempt: &Attempt) -> Option<Outcome> {
+        let status = match seen {
+            Seen::Data => return Some(Outcome::Success),
+            Seen::Failed(error) => return self.error(error),
+            Seen::Trailers(trailers) => status_in(trailers),
+            Seen::End => None,
+        };
+        // An answer that ends without a status is not whole.
+        let cut_short = || self.facts(Facts::new().transport(Transport::BodyCutShort));
+        Some(status.map_or_else(cut_short, |status| self.status(&status, attempt)))
+    }
+
+    /// What an error means that came in place of an answer. `None` if it says nothing of the service: a refusal of another
+    /// governed call, or something that went wrong on this side, as a token that could not be had.
+    pub(super) fn error(&self, error: &(dyn Error + 'static)) -> Option<Outcome> {
+        let facts = Facts::from_error(error).in_scope(&self.scope);
+        let meaning = self.governor.rules(self.scope.provider()).classify(&facts);
+        (meaning.class != Class::Fatal).then_some(Outcome::Failure(meaning))
+    }
+
+    fn status(&self, status: &Status, attempt: &Attempt) -> Outcome {
+        if status.code() == Code::Ok {
+            return Outcome::Success;
+        }
+        if let Some((calls, per)) = self.target.told(&self.scope, status) {
+            attempt.limit_told(calls, per);
+        }
+        self.facts(Facts::from_error(status))
+    }
+
+    fn facts(&self, facts: Facts<'_>) -> Outcome {
+        let rules = self.governor.rules(self.scope.provider());
+        Outcome::Failure(rules.classify(&facts.in_scope(&self.scope)))
+    }
+}
+
+/// Whether the head says how the RPC ended.
+pub(super) fn is_told_by_head<R>(answer: &Response<R>) -> bool {
+    answer.headers().contains_key(STATUS) || answer.status() != StatusCode::OK
+}
+
+/// The status in headers or trailers, if there is one. Details that are not in Base64 are left out: tonic would panic.
+fn status_in(headers: &HeaderMap) -> Option<Status> {
+    if !headers.contains_key(STATUS) {
+        return None;
+    }
+    let mut headers = MetadataMap::from_headers(headers.clone());
+    if headers.get_bin(DETAILS).is_some_and(|details| details.to_bytes().is_err()) {
+        headers.remove_bin(DETAILS);
+    }
+    Status::from_header_map(&headers.into_headers())
+}
