@@ -12,8 +12,10 @@ use tonic_types::{ErrorDetails, StatusExt};
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Answer(Box<Answer>),
-    /// The connection is reset.
+    /// The connection is reset; over HTTP/2 the request's stream is before.
     Reset,
+    /// The connection is reset, over HTTP/2 too.
+    Broken,
     /// Nothing comes, and the connection stays.
     Silence,
 }

@@ -18,8 +18,9 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -60,6 +61,7 @@ pub(crate) struct Server {
     address: SocketAddr,
     state: Arc<State>,
     runtime: Option<Runtime>,
+    _held: Option<TcpSocket>,
 }
 
 struct State {
@@ -72,6 +74,17 @@ struct State {
 }
 
 impl State {
+    fn new(is_live: bool, script: Box<Script>) -> Self {
+        State {
+            script,
+            is_live,
+            asked: Mutex::default(),
+            messages: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        }
+    }
+
     fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,14 +109,7 @@ impl Server {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         listener.set_nonblocking(true).expect("a socket that does not block");
         let address = listener.local_addr().expect("an address");
-        let state = Arc::new(State {
-            script: Box::new(script),
-            is_live,
-            asked: Mutex::default(),
-            messages: AtomicUsize::new(0),
-            in_flight: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
-        });
+        let state = Arc::new(State::new(is_live, Box::new(script)));
         let served = Arc::clone(&state);
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).expect("a listener");
@@ -111,7 +117,7 @@ impl Server {
                 tokio::spawn(serve(stream, Arc::clone(&served)));
             }
         });
-        Server { address, state, runtime: Some(runtime) }
+        Server { address, state, runtime: Some(runtime), _held: None }
     }
 
     /// The same answer to every request.
@@ -123,6 +129,15 @@ impl Server {
     pub(crate) fn script(replies: impl Into<Vec<Reply>>) -> Self {
         let replies = replies.into();
         Server::start(move |_, number| replies[(number - 1).min(replies.len() - 1)].clone())
+    }
+
+    /// An address at which nobody listens, nor will while this is held.
+    pub(crate) fn nobody() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let script = Box::new(|_: &Asked, _: usize| Reply::Silence);
+        Server { address, state: Arc::new(State::new(false, script)), runtime: None, _held: Some(socket) }
     }
 
     /// Where clients are pointed to.
@@ -188,18 +203,24 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
     // A clone of the socket closes with the last of both, and its linger is that of both.
     let socket = stream.into_std().and_then(|socket| Ok((socket.try_clone()?, TcpStream::from_std(socket)?)));
     let Ok((socket, stream)) = socket else { return };
-    let is_reset = Arc::new(AtomicBool::new(false));
-    let resetting = Arc::clone(&is_reset);
-    let service = service_fn(move |request| answer(request, address, Arc::clone(&state), Arc::clone(&resetting)));
+    let (is_reset, broken) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+    let (resetting, breaking) = (Arc::clone(&is_reset), Arc::clone(&broken));
+    let service = service_fn(move |request| {
+        let ends = Ends { reset: Arc::clone(&resetting), broken: Arc::clone(&breaking) };
+        answer(request, address, Arc::clone(&state), ends)
+    });
     if first == PREFACE {
         let connection = http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         // Its other streams go down with the one whose answer is a reset.
-        std::future::poll_fn(|cx| {
+        let ended = std::future::poll_fn(|cx| {
             let ended = connection.as_mut().poll(cx).map(drop);
             if is_reset.load(Ordering::SeqCst) { std::task::Poll::Ready(()) } else { ended }
-        })
-        .await;
+        });
+        tokio::select! {
+            () = ended => {}
+            () = broken.notified() => {}
+        }
         linger(&socket, &is_reset);
     } else {
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -217,11 +238,17 @@ fn linger(socket: &std::net::TcpStream, is_reset: &AtomicBool) {
     }
 }
 
+/// How a connection is ended from within.
+struct Ends {
+    reset: Arc<AtomicBool>,
+    broken: Arc<Notify>,
+}
+
 async fn answer(
     request: Request<Incoming>,
     server: SocketAddr,
     state: Arc<State>,
-    reset: Arc<AtomicBool>,
+    ends: Ends,
 ) -> io::Result<Response<Body>> {
     let (head, mut live) = request.into_parts();
     let body = match state.is_live {
@@ -261,8 +288,13 @@ async fn answer(
             Ok(response(*answer, first, under_way))
         }
         Reply::Reset => {
-            reset.store(true, Ordering::SeqCst);
+            ends.reset.store(true, Ordering::SeqCst);
             Err(io::ErrorKind::ConnectionReset.into())
+        }
+        Reply::Broken => {
+            ends.reset.store(true, Ordering::SeqCst);
+            ends.broken.notify_one();
+            pending().await
         }
         Reply::Silence => pending().await,
     }

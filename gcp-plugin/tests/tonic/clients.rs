@@ -6,10 +6,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cloud_governor::{CallOptions, Governor, RefusalKind};
-use cloud_governor_gcp::GcpOptions;
+use cloud_governor_gcp::{GcpOptions, grpc_layer};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
 use gcloud_gax::conn::{ConnectionManager, ConnectionOptions, Environment};
+use tower_layer::Layer;
 
 use crate::governors::HOME;
 use crate::server::Server;
@@ -19,7 +20,7 @@ mod tonic_0_14;
 
 // ===== calls =====
 
-/// What a unary call is. The last three may not be executed twice.
+/// What a unary call is. The last two may not be executed twice, and of the last it is not known that it is unary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rpc {
     GetTopic,
@@ -28,14 +29,14 @@ pub(crate) enum Rpc {
     Pull,
     Acknowledge,
     GetBucket,
+    CreateBucket,
     ComposeObject,
-    RewriteObject,
 }
 
 impl Rpc {
     pub(crate) const REPEATABLE: [Rpc; 6] =
         [Rpc::GetTopic, Rpc::ListTopics, Rpc::Publish, Rpc::Pull, Rpc::Acknowledge, Rpc::GetBucket];
-    pub(crate) const ONCE: [Rpc; 2] = [Rpc::ComposeObject, Rpc::RewriteObject];
+    pub(crate) const ONCE: [Rpc; 2] = [Rpc::CreateBucket, Rpc::ComposeObject];
 }
 
 /// A call, of a project, and how it is made.
@@ -150,6 +151,16 @@ pub(crate) async fn plain(on: On, server: &Server) -> Client {
     }
 }
 
+/// The same under a layer of these options.
+pub(crate) async fn client(on: On, server: &Server, options: GcpOptions) -> Client {
+    let layer = grpc_layer(options);
+    match on {
+        On::New => Arc::new(tonic_0_14::Over(layer.layer(tonic_0_14::channel(&server.url())))),
+        On::Gax => Arc::new(tonic_0_14::Over(layer.layer(gax(server).await))),
+        On::Old => Arc::new(tonic_0_12::Over(layer.layer(tonic_0_12::channel(&server.url())))),
+    }
+}
+
 pub(crate) async fn gax(server: &Server) -> gcloud_gax::conn::Channel {
     connected(server, Environment::Emulator(server.host())).await
 }
@@ -184,7 +195,7 @@ macro_rules! calls {
         };
         use $apis::storage::v2::storage_client::StorageClient;
         use $apis::storage::v2::{
-            ComposeObjectRequest, GetBucketRequest, ReadObjectRequest, RewriteObjectRequest, WriteObjectRequest,
+            ComposeObjectRequest, CreateBucketRequest, GetBucketRequest, ReadObjectRequest, WriteObjectRequest,
         };
         use $tonic::client::GrpcService;
         use $tonic::transport::{Channel, Endpoint};
@@ -279,13 +290,14 @@ macro_rules! calls {
                             let get = GetBucketRequest { name: bucket.clone(), ..Default::default() };
                             storage.get_bucket(ask(Request::new(get), how, "bucket", bucket)).await.map(drop)
                         }
+                        Rpc::CreateBucket => {
+                            let parent = format!("projects/{}", how.project);
+                            let create = CreateBucketRequest { parent: parent.clone(), ..Default::default() };
+                            storage.create_bucket(ask(Request::new(create), how, "project", parent)).await.map(drop)
+                        }
                         Rpc::ComposeObject => {
                             let compose = ComposeObjectRequest::default();
                             storage.compose_object(ask(Request::new(compose), how, "bucket", bucket)).await.map(drop)
-                        }
-                        Rpc::RewriteObject => {
-                            let rewrite = RewriteObjectRequest::default();
-                            storage.rewrite_object(ask(Request::new(rewrite), how, "bucket", bucket)).await.map(drop)
                         }
                     };
                     result.map_err(said)

@@ -16,4 +16,5 @@ mod server;
 
 mod clients;
 
+mod always;
 mod plain;
