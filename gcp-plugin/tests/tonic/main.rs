@@ -17,4 +17,9 @@ mod server;
 mod clients;
 
 mod always;
+mod cancel;
+mod deadlines;
+mod pace;
 mod plain;
+mod settings;
+mod streams;
