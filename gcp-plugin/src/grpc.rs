@@ -29,11 +29,11 @@ const LONGEST_NAME: usize = 128;
 /// ```
 /// use cloud_governor_gcp::{GcpOptions, grpc_layer};
 /// use gcloud_googleapis::pubsub::v1::publisher_client::PublisherClient;
-/// use tower_layer::Layer;
+/// use tower::ServiceBuilder;
 ///
 /// # fn demo(channel: gcloud_gax::conn::Channel) {
 /// let layer = grpc_layer(GcpOptions::new().account("projects/my-project"));
-/// let publisher = PublisherClient::new(layer.layer(channel));
+/// let publisher = PublisherClient::new(ServiceBuilder::new().layer(layer).service(channel));
 /// # let _ = publisher;
 /// # }
 /// ```

@@ -67,9 +67,12 @@ impl HttpTarget for GoogleJson {
     }
 
     fn idempotent(&self, request: &Request) -> Option<bool> {
+        if self.requests.resend_any {
+            return Some(true);
+        }
         let url = request.url();
         let storage = StorageCall::of(request.method(), url.path());
-        let known = if self.requests.resend_any { Some(true) } else { storage?.is_repeatable(url.query()) };
+        let known = storage.and_then(|call| call.is_repeatable(url.query()));
         // Else as of any HTTP request.
         known.or_else(|| ByHost.idempotent(request))
     }

@@ -93,3 +93,28 @@ proptest! {
         prop_assert!(named.into_iter().flatten().all(|service| !service.is_empty()));
     }
 }
+
+#[cfg(any(feature = "tonic", feature = "reqwest-middleware"))]
+#[test]
+fn googles_hosts_are_known_by_their_service_wherever_they_stand() {
+    for (host, service) in [
+        ("pubsub.googleapis.com", Some("pubsub")),
+        ("us-central1-pubsub.googleapis.com", Some("pubsub")),
+        ("eu-documentai.googleapis.com", Some("documentai")),
+        ("pubsub.us-central1.rep.googleapis.com", Some("pubsub")),
+        ("storage.mtls.googleapis.com", Some("storage")),
+        ("storage-my-endpoint.p.googleapis.com", Some("storage")),
+        ("my-bucket.storage.googleapis.com", Some("storage")),
+        ("my.dotted.bucket.storage.googleapis.com", Some("storage")),
+        ("content-storage.googleapis.com", Some("storage")),
+        ("www.googleapis.com", Some("www")),
+        ("googleapis.com", None),
+        (".googleapis.com", None),
+        ("-.googleapis.com", None),
+        ("pubsub.googleapis.com.example.org", None),
+        ("localhost", None),
+        ("", None),
+    ] {
+        assert_eq!(of_google_host(host), service, "{host}");
+    }
+}

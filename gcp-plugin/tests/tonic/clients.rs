@@ -10,7 +10,7 @@ use cloud_governor_gcp::{GcpOptions, grpc_layer};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
 use gcloud_gax::conn::{ConnectionManager, ConnectionOptions, Environment};
-use tower_layer::Layer;
+use tower::Layer;
 
 use crate::governors::HOME;
 use crate::server::Server;

@@ -10,7 +10,7 @@ use gcloud_googleapis::pubsub::v1::publisher_client::PublisherClient;
 use gcloud_googleapis::pubsub::v1::{GetTopicRequest, PubsubMessage};
 use gcloud_pubsub::client::{Client, ClientConfig};
 use tonic::Code;
-use tower_layer::Layer;
+use tower::Layer;
 
 use crate::clients::{by, gax};
 use crate::governors::{governor, scope, slots_in_use, totals};

@@ -63,7 +63,7 @@ impl Judge {
         if let Some((calls, per)) = self.target.told(&self.scope, status) {
             attempt.limit_told(calls, per);
         }
-        self.facts(Facts::from_error(status))
+        self.facts(self.target.facts(Facts::from_error(status), status))
     }
 
     fn facts(&self, facts: Facts<'_>) -> Outcome {
