@@ -1,5 +1,12 @@
 //! Facts from an error's source chain, and errors that bring their own.
 
+#[cfg(feature = "tonic")]
+mod with_h2;
+#[cfg(feature = "hyper")]
+mod with_hyper;
+#[cfg(feature = "tonic")]
+mod with_tonic;
+
 use std::error::Error;
 use std::io;
 
@@ -79,9 +86,9 @@ impl<'a> Facts<'a> {
     ///
     /// Known in a chain: [`std::io::Error`] by its kind, Tokio's `Elapsed`, and with the features `hyper`, `reqwest` and
     /// `tonic` the errors of those crates (hyper's client in hyper-util included; with `reqwest-middleware` what its error
-    /// wraps). A failed connect anywhere in the chain
-    /// decides; of other facts the outermost counts. Where there is none, the texts of all errors of the chain are
-    /// the message.
+    /// wraps; with `tonic` h2's errors, and what tonic 0.12 says of a timeout or a failed connect). A failed connect anywhere
+    /// in the chain, or other proof that nothing was executed, decides; of other facts the outermost counts. Where there is
+    /// none, the texts of all errors of the chain are the message.
     ///
     /// A `reqwest::Error` holds neither headers nor body: whoever wants a Retry-After honoured, or an error code seen,
     /// gives the facts of the response by hand.
@@ -144,6 +151,8 @@ impl<'a> Found<'a> {
         #[cfg(feature = "reqwest")]
         self.look_at_reqwest(error);
         #[cfg(feature = "tonic")]
+        self.look_at_h2(error);
+        #[cfg(feature = "tonic")]
         self.look_at_tonic(error);
     }
 
@@ -186,23 +195,6 @@ fn is_failed_lookup(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|text| text.to_string().starts_with("failed to lookup address information"))
 }
 
-#[cfg(feature = "hyper")]
-impl Found<'_> {
-    fn look_at_hyper(&mut self, error: &(dyn Error + 'static)) {
-        if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>() {
-            self.transport(error.is_connect().then_some(Transport::Connect));
-        }
-        let Some(error) = error.downcast_ref::<hyper::Error>() else { return };
-        let transport = match error {
-            // The request itself was wrong.
-            error if error.is_user() => None,
-            error if error.is_timeout() => Some(Transport::Timeout),
-            _ => Some(Transport::Io),
-        };
-        self.transport(transport);
-    }
-}
-
 #[cfg(feature = "reqwest")]
 impl Found<'_> {
     fn look_at_reqwest(&mut self, error: &(dyn Error + 'static)) {
@@ -243,52 +235,6 @@ impl Classify for hyper::Error {
 impl Classify for tonic::Status {
     fn facts(&self) -> Facts<'_> {
         Facts::from_error(self)
-    }
-}
-
-#[cfg(feature = "tonic")]
-mod with_tonic {
-    use std::error::Error;
-
-    use tonic_types::StatusExt;
-
-    use super::Found;
-    use crate::classify::{GrpcCode, Transport};
-
-    /// Keys of an ErrorInfo's metadata that name the quota (google.rpc.ErrorInfo, google.api.ErrorReason).
-    const QUOTA_KEYS: [&str; 2] = ["quota_limit", "quota_unit"];
-
-    impl<'a> Found<'a> {
-        pub(super) fn look_at_tonic(&mut self, error: &'a (dyn Error + 'static)) {
-            if error.is::<tonic::TimeoutExpired>() {
-                self.transport(Some(Transport::Timeout));
-            }
-            if error.is::<tonic::ConnectError>() {
-                self.transport(Some(Transport::Connect));
-            }
-            let Some(status) = error.downcast_ref::<tonic::Status>() else { return };
-            if self.facts.grpc.is_some() {
-                return;
-            }
-            self.any = true;
-            let headers = status.metadata().as_ref();
-            let mut facts = std::mem::take(&mut self.facts).message(status.message()).headers(headers);
-            facts.grpc = GrpcCode::from_number(i32::from(status.code()));
-            let details = status.get_error_details();
-            if let Some(delay) = details.retry_info().and_then(|info| info.retry_delay) {
-                facts = facts.retry_info(delay);
-            }
-            if let Some(info) = details.error_info() {
-                facts = facts.reason(info.reason.clone());
-                for quota in QUOTA_KEYS.iter().filter_map(|key| info.metadata.get(*key)) {
-                    facts = facts.quota(quota.clone());
-                }
-            }
-            for violation in details.quota_failure().iter().flat_map(|failure| &failure.violations) {
-                facts = facts.quota(violation.quota_id.clone()).quota(violation.description.clone());
-            }
-            self.facts = facts;
-        }
     }
 }
 

@@ -246,7 +246,8 @@ pub(super) fn normal_code(code: Cow<'_, str>) -> Option<Cow<'_, str>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Transport {
-    /// No connection was made (name look-up, TCP or TLS failed), so nothing was sent.
+    /// No connection was made (name look-up, TCP or TLS failed), or the one there was did not take the request: nothing was
+    /// executed.
     Connect,
     /// No answer in time. The request may have been executed.
     Timeout,

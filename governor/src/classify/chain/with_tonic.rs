@@ -1,0 +1,98 @@
+//! tonic's errors, and gRPC's status with its details.
+
+use std::error::Error;
+use std::fmt;
+
+use tonic::Status;
+use tonic_types::StatusExt;
+
+use super::Found;
+use crate::classify::{GrpcCode, Transport};
+
+/// Keys of an ErrorInfo's metadata that name the quota (google.rpc.ErrorInfo, google.api.ErrorReason).
+const QUOTA_KEYS: [&str; 2] = ["quota_limit", "quota_unit"];
+
+/// Types that cannot be named here: tonic 0.12's, hyper-util's and tower's. Their `Debug` begins with what they are called.
+const BY_NAME: [(&str, Transport); 3] =
+    [("ConnectError", Transport::Connect), ("TimeoutExpired", Transport::Timeout), ("Elapsed", Transport::Timeout)];
+
+/// How the messages begin of statuses that tonic's client makes itself, without a source.
+const NOT_READY: &str = "Service was not ready: ";
+const FROM_HTTP: &str = "grpc-status header missing, mapped from HTTP status code ";
+const CUT_SHORT: &str = "protocol error: missing grpc-status trailer";
+
+impl<'a> Found<'a> {
+    pub(super) fn look_at_tonic(&mut self, error: &'a (dyn Error + 'static)) {
+        match error.downcast_ref::<Status>() {
+            Some(status) => self.look_at_status(status),
+            None => {
+                let name = Name::of(error);
+                self.transport(BY_NAME.iter().find(|(known, _)| name.is(known)).map(|(_, transport)| *transport));
+            }
+        }
+    }
+
+    fn look_at_status(&mut self, status: &'a Status) {
+        if self.facts.grpc.is_some() {
+            return;
+        }
+        self.any = true;
+        let headers = status.metadata().as_ref();
+        let mut facts = std::mem::take(&mut self.facts).message(status.message()).headers(headers);
+        let http = status.message().strip_prefix(FROM_HTTP).and_then(|status| status.parse().ok());
+        match http {
+            // What stands before the service has answered in its place.
+            Some(status) => facts.status = facts.status.or(Some(status)),
+            None => facts.grpc = GrpcCode::from_number(i32::from(status.code())),
+        }
+        let details = status.get_error_details();
+        if let Some(delay) = details.retry_info().and_then(|info| info.retry_delay) {
+            facts = facts.retry_info(delay);
+        }
+        if let Some(info) = details.error_info() {
+            facts = facts.reason(info.reason.clone());
+            for quota in QUOTA_KEYS.iter().filter_map(|key| info.metadata.get(*key)) {
+                facts = facts.quota(quota.clone());
+            }
+        }
+        for violation in details.quota_failure().iter().flat_map(|failure| &failure.violations) {
+            facts = facts.quota(violation.quota_id.clone()).quota(violation.description.clone());
+        }
+        self.facts = facts;
+        if status.message().starts_with(NOT_READY) {
+            self.transport(Some(Transport::Connect));
+        } else if status.message().starts_with(CUT_SHORT) {
+            self.transport(Some(Transport::BodyCutShort));
+        }
+    }
+}
+
+/// The first letters of an error's `Debug`.
+#[derive(Default)]
+struct Name {
+    text: String,
+}
+
+impl Name {
+    /// Longer than what is known, and no more than that is kept of what may be anything.
+    const LONGEST: usize = 24;
+
+    fn of(error: &dyn Error) -> Self {
+        let mut name = Name::default();
+        // It never fails: what is too long is passed over.
+        let _ = fmt::write(&mut name, format_args!("{error:?}"));
+        name
+    }
+
+    fn is(&self, known: &str) -> bool {
+        self.text.split(|letter: char| !letter.is_alphanumeric()).next() == Some(known)
+    }
+}
+
+impl fmt::Write for Name {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = Name::LONGEST.saturating_sub(self.text.len());
+        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+        Ok(())
+    }
+}
