@@ -8,8 +8,9 @@ use std::time::Duration;
 use cloud_governor::{CallOptions, Governor, RefusalKind};
 use cloud_governor_gcp::{GcpOptions, grpc_layer};
 use futures_util::future::BoxFuture;
-use futures_util::stream::{BoxStream, Stream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use gcloud_gax::conn::{ConnectionManager, ConnectionOptions, Environment};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tower::Layer;
 
 use crate::governors::HOME;
@@ -112,6 +113,12 @@ pub(crate) trait Calls: Send + Sync {
 }
 
 pub(crate) type Client = Arc<dyn Calls>;
+
+/// Three messages that are there at once, and no end before what holds it is dropped.
+pub(crate) fn held() -> (UnboundedSender<()>, Going) {
+    let (held, mut more) = unbounded_channel();
+    (held, stream::iter([(); 3]).chain(stream::poll_fn(move |cx| more.poll_recv(cx))).boxed())
+}
 
 /// How many messages came before the stream's end, or its error. Some streams say the same error for ever.
 pub(crate) async fn received(mut coming: Coming) -> (usize, Option<Said>) {

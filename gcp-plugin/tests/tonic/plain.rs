@@ -9,8 +9,8 @@ use tonic::client::GrpcService;
 use tonic::{Code, Status};
 use tonic_types::ErrorDetails;
 
-use crate::clients::{Ask, On, Rpc, Said, plain, received};
-use crate::governors::seconds;
+use crate::clients::{Ask, On, Rpc, Said, held, plain, received};
+use crate::governors::{seconds, until};
 use crate::reply::Reply;
 use crate::server::Server;
 
@@ -123,13 +123,31 @@ async fn what_breaks_or_ends_in_an_error_midway_gives_its_messages_first() {
 }
 
 #[tokio::test]
-async fn a_dropped_stream_is_known_to_the_server() {
+async fn a_dropped_stream_of_any_kind_is_known_to_the_server() {
     for on in On::ALL {
-        let server = Server::always(Reply::messages(b"", 8).stalled());
-        let mut coming = plain(on, &server).await.read(Ask::default()).await.expect("a stream");
+        let server = Server::live(|asked, _| match asked.path.rsplit('/').next() {
+            Some("ReadObject") => Reply::messages(b"", 8).stalled().at_once(),
+            Some("StreamingPull") => Reply::grpc(b"").for_each(1_000),
+            _ => Reply::grpc(b""),
+        });
+        let client = plain(on, &server).await;
+        let mut coming = client.read(Ask::default()).await.expect("a stream");
         coming.next().await.expect("a message").expect("a message");
         assert_eq!(server.in_flight(), 1);
         drop(coming);
-        crate::governors::until("the stream's end", || server.in_flight() == 0).await;
+        until("the end of what is read", || server.in_flight() == 0).await;
+        // What the client still sends keeps its stream open, whoever has let go of the answer.
+        let (held, going) = held();
+        let mut coming = client.pull(Ask::default(), going).await.expect("a stream");
+        coming.next().await.expect("a message").expect("a message");
+        assert_eq!(server.in_flight(), 1);
+        drop((coming, held));
+        until("the end of what goes both ways", || server.in_flight() == 0).await;
+        let (held, going) = self::held();
+        let writing = tokio::spawn(client.write(Ask::default(), going));
+        until("the messages", || server.messages() == 1 + 3 + 3).await;
+        writing.abort();
+        drop(held);
+        until("the end of what is written", || server.in_flight() == 0).await;
     }
 }

@@ -109,18 +109,20 @@ async fn a_stream_that_lives_holds_no_slot() {
         let client = client(on, &server, by(&governor)).await;
         let home = || Ask::of("home");
         let mut reads = client.read(home()).await.expect("a stream");
-        let mut pulls = client.pull(home(), open()).await.expect("a stream");
+        let (held, going) = crate::clients::held();
+        let mut pulls = client.pull(home(), going).await.expect("a stream");
         for coming in [&mut reads, &mut pulls] {
             for _ in 0..3 {
                 coming.next().await.expect("a message").expect("a message");
             }
         }
-        let writes = tokio::spawn(client.write(home(), open()));
+        let (held_too, going) = crate::clients::held();
+        let writes = tokio::spawn(client.write(home(), going));
         until("the messages", || server.messages() == 1 + 3 + 3).await;
         assert_eq!((server.in_flight(), slots_in_use(&governor)), (3, 0), "{on:?}");
         client.call(Rpc::GetBucket, home()).await.expect("an answer");
         writes.abort();
-        drop((reads, pulls));
+        drop((reads, pulls, held, held_too));
         until("their end", || server.in_flight() == 0).await;
         assert!(is_at_rest(&governor), "{on:?}");
         let totals = totals(&governor);
