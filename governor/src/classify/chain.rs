@@ -85,9 +85,9 @@ impl<'a> Facts<'a> {
     /// The facts that an error and its sources hold.
     ///
     /// Known in a chain: [`std::io::Error`] by its kind, Tokio's `Elapsed`, and with the features `hyper`, `reqwest` and
-    /// `tonic` the errors of those crates (hyper's client in hyper-util included; with `reqwest-middleware` what its error
-    /// wraps; with `tonic` h2's errors, and what tonic 0.12 says of a timeout or a failed connect). A failed connect anywhere
-    /// in the chain, or other proof that nothing was executed, decides; of other facts the outermost counts. Where there is
+    /// `tonic` the errors of those crates (hyper's client in hyper-util included, and with `tonic` h2's, and what tonic 0.12
+    /// says of a timeout or a failed connect; with `reqwest-middleware` what its error wraps). A failed connect anywhere in
+    /// the chain, or other proof that nothing was executed, decides; of other facts the outermost counts. Where there is
     /// none, the texts of all errors of the chain are the message.
     ///
     /// A `reqwest::Error` holds neither headers nor body: whoever wants a Retry-After honoured, or an error code seen,
