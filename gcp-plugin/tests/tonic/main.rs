@@ -17,9 +17,12 @@ mod server;
 mod clients;
 
 mod always;
+mod at_once;
 mod cancel;
 mod deadlines;
 mod pace;
 mod plain;
+mod secrets;
 mod settings;
+mod storage;
 mod streams;
