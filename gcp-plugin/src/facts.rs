@@ -26,5 +26,6 @@ pub(crate) struct Told<'a> {
     pub(crate) limit: Option<(u64, Duration)>,
 }
 
-#[cfg(all(test, feature = "clients"))]
+#[cfg(feature = "clients")]
+#[cfg(test)]
 mod tests;

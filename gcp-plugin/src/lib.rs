@@ -50,7 +50,8 @@ mod services;
 #[cfg(feature = "clients")]
 mod store;
 mod target;
-#[cfg(all(test, feature = "clients"))]
+#[cfg(feature = "clients")]
+#[cfg(test)]
 mod testing;
 
 #[cfg(feature = "clients")]

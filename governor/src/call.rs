@@ -320,7 +320,7 @@ impl Call {
     /// What is still under way is not retried, whatever comes of it: it cannot be sent again, or nobody waits for it any
     /// more.
     pub(crate) fn stop_retrying(&self) {
-        self.core.state().terms.stopped = true;
+        self.core.stop_retrying();
     }
 }
 

@@ -53,10 +53,30 @@
 //! The control parts take the time as an argument and never wait, and take their locks and atomics from `sync.rs`,
 //! which a model checker's can replace.
 //!
+//! # Front ends
+//!
+//! | what is called | what governs it |
+//! |---|---|
+//! | any async function | [`call_with_resilience`], [`resilient`] |
+//! | any blocking function | [`call_with_resilience_sync`], [`call_with_resilience_blocking`], [`resilient`] |
+//! | a [tower](https://docs.rs/tower) service | `tower::GovernorLayer`, with the feature `tower` |
+//! | gRPC by [tonic](https://docs.rs/tonic) | `grpc::GrpcLayer`, with the feature `tonic` |
+//! | HTTP by [reqwest-middleware](https://docs.rs/reqwest-middleware) | `middleware::GovernorMiddleware`, with the feature `reqwest-middleware` |
+//! | the SDKs of AWS, Azure and Google Cloud | the plugins: `cloud-governor-aws`, `-azure` and `-gcp` |
+//! | anything else | [`Governor::call`]: a front end of one's own |
+//!
+//! [`Resilience`] says how all calls of a front end are made, [`CallOptions`] how a single one is.
+//!
 //! # Features
 //!
-//! `tower`: a `Layer` for [tower](https://docs.rs/tower) services. `hyper`, `reqwest`, `tonic`: these crates' errors are known in a source
-//! chain. None is on by default.
+//! None is on by default.
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | `tower` | a `Layer` for any cloneable service |
+//! | `hyper`, `reqwest` | the errors of these crates, and of hyper-util's client, are known in a source chain |
+//! | `tonic` | a `Layer` for gRPC channels; a `tonic::Status` and its details, and the errors of h2 and hyper, are known in a source chain |
+//! | `reqwest-middleware` | a middleware for HTTP clients, and what `reqwest` brings |
 
 #![warn(clippy::unwrap_used)]
 

@@ -1,7 +1,8 @@
 //! Storage's JSON API: what the operation of a request is called, and whether it may be executed twice.
 //!
-//! Names and paths are those of its discovery document (storage.googleapis.com/discovery/v1/apis/storage/v1/rest). What may
-//! be executed twice is from docs.cloud.google.com/storage/docs/retry-strategy ("Idempotency of operations"): where that
+//! Names and paths are those of its discovery document (storage.googleapis.com/discovery/v1/apis/storage/v1/rest), without
+//! the `projects` that some collections are in; newer and rarer ones are left to what HTTP says of their methods. What may be
+//! executed twice is from docs.cloud.google.com/storage/docs/retry-strategy ("Idempotency of operations"): where that
 //! takes an etag, which is in the body, a request is taken for one without it.
 
 use http::Method;

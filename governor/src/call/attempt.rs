@@ -110,6 +110,12 @@ impl Attempt {
         self.core.cancelled(current);
     }
 
+    /// [`Call::stop_retrying`](super::Call::stop_retrying), by who has the attempt.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn stop_retrying(&self) {
+        self.core.stop_retrying();
+    }
+
     /// Which attempt of its call this is, from 1.
     pub fn number(&self) -> u32 {
         self.number

@@ -75,6 +75,10 @@ impl Core {
         terms.policy.resolve(&self.target.settings.retry)
     }
 
+    pub(super) fn stop_retrying(&self) {
+        self.state().terms.stopped = true;
+    }
+
     // ===== counting =====
 
     pub(super) fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {

@@ -41,14 +41,16 @@ pub(super) fn check_provider(name: &str, written: &str, value: &Value) -> Result
             "is {is}, but must be a mapping if `{written}` is a provider, else an unknown key; {KNOWN}"
         ));
     }
-    let named = name.starts_with(|c: char| c.is_ascii_lowercase())
+    // A host's name may begin with a digit.
+    let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || (c.is_ascii_digit() && name.contains('.')));
+    let named = begins_well
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c))
         && !name.contains("__");
     if named {
         Ok(())
     } else {
         Err(format!(
-            "`{written}` is no provider's name: write a letter, then letters, digits, dots, dashes and single underscores"
+            "`{written}` is no provider's name: write a letter, then letters, digits, dots, dashes and single underscores, or a host"
         ))
     }
 }

@@ -45,3 +45,6 @@ pub(super) fn write(left: Duration) -> Option<HeaderValue> {
     });
     HeaderValue::try_from(text?).ok()
 }
+
+#[cfg(test)]
+mod tests;

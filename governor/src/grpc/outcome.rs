@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, Response, StatusCode};
 use tonic::metadata::MetadataMap;
@@ -10,12 +11,13 @@ use tonic::{Code, Status};
 use super::GrpcTarget;
 use super::body::Seen;
 use crate::call::{Attempt, Outcome};
-use crate::classify::{Class, Facts, Transport};
+use crate::classify::{Class, Classification, Facts, Transport};
 use crate::governor::Governor;
 use crate::scope::Scope;
 
 const STATUS: &str = "grpc-status";
 const DETAILS: &str = "grpc-status-details-bin";
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 /// Who says what an answer means to one call.
 pub(super) struct Judge {
@@ -49,10 +51,10 @@ impl Judge {
     }
 
     /// What an error means that came in place of an answer. `None` if it says nothing of the service: a refusal of another
-    /// governed call, or something that went wrong on this side, as a token that could not be had.
+    /// governed call, or something that went wrong on this side, as a token that could not be had. A service answers with
+    /// a response, so that no error's mere text can be its word.
     pub(super) fn error(&self, error: &(dyn Error + 'static)) -> Option<Outcome> {
-        let facts = Facts::from_error(error).in_scope(&self.scope);
-        let meaning = self.governor.rules(self.scope.provider()).classify(&facts);
+        let meaning = self.meaning(Facts::known_of(error)?);
         (meaning.class != Class::Fatal).then_some(Outcome::Failure(meaning))
     }
 
@@ -63,12 +65,23 @@ impl Judge {
         if let Some((calls, per)) = self.target.told(&self.scope, status) {
             attempt.limit_told(calls, per);
         }
-        self.facts(self.target.facts(Facts::from_error(status), status))
+        let facts = self.target.facts(Facts::from_error(status), status);
+        match pushback(status) {
+            None => self.facts(facts),
+            Some(Pushback::After(delay)) => self.facts(facts.retry_info(delay)),
+            Some(Pushback::Never) => {
+                attempt.stop_retrying();
+                self.facts(facts)
+            }
+        }
     }
 
     fn facts(&self, facts: Facts<'_>) -> Outcome {
-        let rules = self.governor.rules(self.scope.provider());
-        Outcome::Failure(rules.classify(&facts.in_scope(&self.scope)))
+        Outcome::Failure(self.meaning(facts))
+    }
+
+    fn meaning(&self, facts: Facts<'_>) -> Classification {
+        self.governor.rules(self.scope.provider()).classify(&facts.in_scope(&self.scope))
     }
 }
 
@@ -87,4 +100,17 @@ fn status_in(headers: &HeaderMap) -> Option<Status> {
         headers.remove_bin(DETAILS);
     }
     Status::from_header_map(&headers.into_headers())
+}
+
+/// What the server says of a retry (github.com/grpc/proposal, A6, "Pushback").
+enum Pushback {
+    After(Duration),
+    Never,
+}
+
+/// A value that is no number of milliseconds, a negative one included, means that there is to be no retry.
+fn pushback(status: &Status) -> Option<Pushback> {
+    let value = status.metadata().get(PUSHBACK)?;
+    let millis = value.to_str().ok().and_then(|text| text.parse().ok());
+    Some(millis.map_or(Pushback::Never, |millis| Pushback::After(Duration::from_millis(millis))))
 }

@@ -47,7 +47,37 @@ impl<F: Fn(&Request) -> Scope + Send + Sync + 'static> HttpTarget for F {
     }
 }
 
-/// Charges each host apart, as a provider of its own.
+/// Charges each host apart, as a provider of its own, so that one API's trouble takes nothing from another: neither slots nor
+/// retry budget, and no breaker opens for both.
+///
+/// The provider is the host as the URL has it, in lower case: `api.github.com`. The service is `http`, or the port where the
+/// URL names one that is not its scheme's own: `8443`. Account and region are missing. So are they configured:
+///
+/// ```yaml
+/// ratelimit:
+///   api.github.com: { max_rps: 1.3 }
+///   localhost: { max_retries: 2, services: { "8443": { max_rps: 50 } } }
+/// ```
+///
+/// In the environment, `CLOUD_GOVERNOR__API.GITHUB.COM__MAX_RPS=1.3` says the same as the first line; a shell has no
+/// such names, but `env`, containers and service managers do. An IPv6 address, in brackets, has to do with the defaults.
+///
+/// All requests to a host share one bucket, with whatever token they come. A program with several tokens, or for an API that
+/// limits its parts apart, makes scopes in a closure:
+///
+/// ```
+/// use cloud_governor::middleware::GovernorMiddleware;
+/// use cloud_governor::{Resilience, Scope};
+/// use reqwest::Request;
+///
+/// let by_part = |request: &Request| {
+///     let path = request.url().path();
+///     let part = if path.starts_with("/search/") { "search" } else { "core" };
+///     Scope::new("github", "octo-org", "", part).with_operation(request.method())
+/// };
+/// let middleware = GovernorMiddleware::new(by_part, Resilience::new());
+/// # let _ = middleware;
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ByHost;
 

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod facts;
 mod fake;
 mod given_back;
 mod options;

@@ -160,3 +160,28 @@ async fn a_refusal_of_another_governed_call_inside_is_not_counted_and_not_sent_a
     assert_eq!(Refusal::find(&*error).unwrap().scope(), &crate::common::scope());
     assert_eq!((channel.times(), governor.summary().totals.gave_up), (1, 0));
 }
+
+/// github.com/grpc/proposal, A6.
+#[tokio::test(start_paused = true)]
+async fn a_servers_pushback_is_heeded() {
+    let pushes = |value: &str| {
+        let told = headers(&[("grpc-status", "14"), ("grpc-retry-pushback-ms", value)]);
+        Channel::new([Plan::Answer(200, told, Vec::new()), message(0)])
+    };
+    let (start, later) = (Instant::now(), pushes("45000"));
+    assert_eq!(code(send(&governor(""), UNARY, retries(3), &later).await).await, 0);
+    assert!(start.elapsed() >= secs(45.0));
+    for value in ["-1", "never"] {
+        let channel = pushes(value);
+        assert_eq!((code(send(&governor(""), UNARY, retries(3), &channel).await).await, channel.times()), (14, 1));
+    }
+}
+
+/// By text it would be a throttle. A service's word comes in a response.
+#[tokio::test(start_paused = true)]
+async fn the_mere_text_of_a_channels_error_is_not_the_services_word() {
+    let (governor, channel) = (governor(""), Channel::new([error(|| "identity provider: too many requests")]));
+    let error = send(&governor, UNARY, retries(3), &channel).await.unwrap_err();
+    assert_eq!(error.to_string(), "identity provider: too many requests");
+    assert_eq!((channel.times(), governor.summary().totals.throttled), (1, 0));
+}

@@ -1,6 +1,7 @@
 //! Credentials that take their time, or fail.
 
 use crate::testing::{ACCOUNT, Asked, Bench, Tokens, by_scope, fast, governor, inspect, seconds, totals};
+use crate::{CallOptions, call};
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_cannot_be_had_now_is_asked_for_again_and_charged_to_identity() {
@@ -45,4 +46,12 @@ async fn no_slot_is_held_while_a_token_is_fetched() {
     assert!(tokens.slots_when_fetching().iter().all(|held| *held == 0), "{:?}", tokens.slots_when_fetching());
     assert_eq!(inspect(&governor, ACCOUNT).slots_in_use, 0);
     assert_eq!(totals(&governor).calls, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_asked_for_again_though_the_call_may_not_be_executed_twice() {
+    let tokens = Tokens::failing(&[true]);
+    let bench = Bench::with(&governor(fast), tokens.clone(), |_| {});
+    call(CallOptions::new().idempotent(false), bench.play(Asked::of(ACCOUNT), &[|| Ok(1)])).await.unwrap();
+    assert_eq!((tokens.asked(), bench.sent()), (2, 1));
 }

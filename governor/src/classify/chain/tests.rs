@@ -292,4 +292,123 @@ mod with_tonic {
         assert_eq!(status.code(), Code::Cancelled);
         assert_eq!(classify_error(&status), transient(Resend::IfIdempotent));
     }
+
+    /// As tonic 0.12 has it, which is another type than 0.14's.
+    mod tonic_0_12 {
+        #[derive(Debug)]
+        pub(super) struct TimeoutExpired(pub(super) ());
+        #[derive(Debug)]
+        pub(super) struct ConnectError(pub(super) Box<dyn std::error::Error + Send + Sync>);
+        #[derive(Debug)]
+        pub(super) struct Status(pub(super) String);
+        #[derive(Debug)]
+        pub(super) struct ConnectErrorCount(pub(super) u8);
+    }
+
+    impl fmt::Display for tonic_0_12::TimeoutExpired {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Timeout expired")
+        }
+    }
+
+    impl Error for tonic_0_12::TimeoutExpired {}
+
+    impl fmt::Display for tonic_0_12::ConnectError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.fmt(f)
+        }
+    }
+
+    impl Error for tonic_0_12::ConnectError {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&*self.0)
+        }
+    }
+
+    impl fmt::Display for tonic_0_12::ConnectErrorCount {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{} of them", self.0)
+        }
+    }
+
+    impl Error for tonic_0_12::ConnectErrorCount {}
+
+    impl fmt::Display for tonic_0_12::Status {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(&self.0)
+        }
+    }
+
+    impl Error for tonic_0_12::Status {}
+
+    #[test]
+    fn another_tonics_status_is_known_by_its_text() {
+        let of = |code: &str, message: &str, details: &[u8]| {
+            let text =
+                format!("status: {code}, message: {message:?}, details: {details:?}, metadata: MetadataMap {{}}");
+            classify_error(&wrapped(tonic_0_12::Status(text)))
+        };
+        assert_eq!(of("Unavailable", "away", &[]), transient(Resend::IfIdempotent));
+        assert_eq!(of("NotFound", "topic \"too many requests\", details: [", &[]), Classification::fatal());
+        let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(9)));
+        let details = Status::with_error_details(Code::ResourceExhausted, "quota", details);
+        let throttled = of("ResourceExhausted", "quota", details.details());
+        assert_eq!(throttled, Classification::throttled().with_retry_after(Duration::from_secs(9)));
+        for text in [
+            "",
+            "status: ",
+            "status: Gone, message: \"\", details: [], ",
+            "status: NotFound, message: \"\", details: [",
+        ] {
+            assert_eq!(classify_error(&tonic_0_12::Status(text.to_owned())), Classification::fatal(), "{text}");
+        }
+        assert_eq!(of("Unavailable", "away", &[255; 40]), transient(Resend::IfIdempotent));
+    }
+
+    #[test]
+    fn another_tonics_timeout_and_failed_connect_are_known_by_name() {
+        assert_eq!(classify_error(&wrapped(tonic_0_12::TimeoutExpired(()))), transient(Resend::IfIdempotent));
+        // A connect that times out, or that TLS fails, shows in nothing else.
+        for inside in [io::ErrorKind::TimedOut, io::ErrorKind::InvalidData] {
+            let connect = tonic_0_12::ConnectError(Box::new(io::Error::from(inside)));
+            assert_eq!(classify_error(&wrapped(connect)), transient(Resend::Safe), "{inside:?}");
+        }
+        assert_eq!(classify_error(&tonic_0_12::ConnectErrorCount(3)), Classification::fatal());
+    }
+
+    #[test]
+    fn the_statuses_that_tonics_client_makes_itself_are_known_by_their_text() {
+        let not_ready = Status::unknown("Service was not ready: transport error");
+        assert_eq!(classify_error(&not_ready), transient(Resend::Safe));
+        let from_http =
+            |status| Status::unavailable(format!("grpc-status header missing, mapped from HTTP status code {status}"));
+        assert_eq!(classify_error(&from_http(429)), Classification::throttled());
+        assert_eq!(classify_error(&from_http(502)), transient(Resend::IfIdempotent));
+        let cut_short = Status::unknown("protocol error: missing grpc-status trailer, stream was terminated");
+        assert_eq!(classify_error(&cut_short), transient(Resend::IfIdempotent));
+    }
+
+    #[test]
+    fn what_http_2_says_of_a_stream_is_what_grpc_makes_of_it() {
+        use h2::Reason;
+        let of = |reason: Reason| classify_error(&wrapped(h2::Error::from(reason)));
+        assert_eq!(of(Reason::REFUSED_STREAM), transient(Resend::Safe));
+        for reason in [Reason::INTERNAL_ERROR, Reason::CANCEL, Reason::NO_ERROR] {
+            assert_eq!(of(reason), transient(Resend::IfIdempotent), "{reason:?}");
+        }
+        assert_eq!(of(Reason::ENHANCE_YOUR_CALM).class, Class::Throttled);
+    }
+
+    #[test]
+    fn a_quota_failure_names_the_quota() {
+        let status = |quota: &str| {
+            let violation = tonic_types::QuotaViolation::new("project:1", quota);
+            let details = ErrorDetails::with_quota_failure(vec![violation]);
+            Status::with_error_details(Code::ResourceExhausted, "quota", details)
+        };
+        let scope = Scope::new("gcp", "projects/p", "", "cloudasset");
+        let class = |quota| Rules::new().classify_error(&scope, &status(quota)).class;
+        assert_eq!(class("Requests per day"), Class::Fatal);
+        assert_eq!(class("Requests per minute"), Class::Throttled);
+    }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use tonic::Status;
+use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::Found;
@@ -21,24 +21,29 @@ const NOT_READY: &str = "Service was not ready: ";
 const FROM_HTTP: &str = "grpc-status header missing, mapped from HTTP status code ";
 const CUT_SHORT: &str = "protocol error: missing grpc-status trailer";
 
-impl<'a> Found<'a> {
-    pub(super) fn look_at_tonic(&mut self, error: &'a (dyn Error + 'static)) {
+impl Found<'_> {
+    pub(super) fn look_at_tonic(&mut self, error: &(dyn Error + 'static)) {
         match error.downcast_ref::<Status>() {
             Some(status) => self.look_at_status(status),
             None => {
                 let name = Name::of(error);
                 self.transport(BY_NAME.iter().find(|(known, _)| name.is(known)).map(|(_, transport)| *transport));
+                if name.is("Status")
+                    && let Some(status) = shown_status(&error.to_string())
+                {
+                    self.look_at_status(&status);
+                }
             }
         }
     }
 
-    fn look_at_status(&mut self, status: &'a Status) {
+    fn look_at_status(&mut self, status: &Status) {
         if self.facts.grpc.is_some() {
             return;
         }
         self.any = true;
         let headers = status.metadata().as_ref();
-        let mut facts = std::mem::take(&mut self.facts).message(status.message()).headers(headers);
+        let mut facts = std::mem::take(&mut self.facts).message(status.message().to_owned()).headers(headers);
         let http = status.message().strip_prefix(FROM_HTTP).and_then(|status| status.parse().ok());
         match http {
             // What stands before the service has answered in its place.
@@ -65,6 +70,17 @@ impl<'a> Found<'a> {
             self.transport(Some(Transport::BodyCutShort));
         }
     }
+}
+
+/// A status of tonic 0.12 by its text, `status: NotFound, message: "no topic", details: [8, 5], metadata: ..`: what by-hand
+/// calls of clients on it fail with.
+fn shown_status(text: &str) -> Option<Status> {
+    let (code, rest) = text.strip_prefix("status: ")?.split_once(", message: \"")?;
+    let (message, rest) = rest.split_once("\", details: [")?;
+    let (details, _) = rest.split_once(']')?;
+    let code = Code::from(GrpcCode::from_name(code)? as i32);
+    let details: Result<Vec<u8>, _> = details.split(", ").filter(|byte| !byte.is_empty()).map(str::parse).collect();
+    Some(Status::with_details(code, message, details.unwrap_or_default().into()))
 }
 
 /// The first letters of an error's `Debug`.
