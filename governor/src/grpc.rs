@@ -56,8 +56,8 @@
 //! # Streams
 //!
 //! They are paced like all RPCs, and open for hours, so that they hold no slot once the headers are there, and settle a
-//! half-open circuit's probe with them. A request that is itself a stream, and not known to have one message for an
-//! answer, holds none from when it is on its way, and its attempt timeout does not apply: its headers may come with the
+//! half-open circuit's probe with them. A request that is itself a stream, or longer than what is kept, and not known to
+//! have one message for an answer, holds none from when it is on its way, and its attempt timeout does not apply: its headers may come with the
 //! first message. The first message makes the attempt a success; dropped before it, it is cancelled and says nothing.
 //!
 //! What ends a stream that was delivering is not counted, neither for the circuit, as servers end long streams with

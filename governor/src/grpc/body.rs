@@ -100,14 +100,17 @@ where
         Poll::Ready(frame)
     }
 
-    /// Waits until all of it is there, or more than `most` bytes.
+    /// Waits until all of it is there, or more than `most` bytes. Empty frames are left out: there is no end to how many may
+    /// come.
     pub(super) async fn take_in(&mut self, most: usize) {
         let mut taken = 0_usize;
         while taken <= most
             && let Some(frame) = poll_fn(|cx| self.poll_rest(cx)).await
         {
             taken = taken.saturating_add(frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Buf::remaining));
-            self.start.push_back(frame);
+            if Seen::in_frame(Some(&frame)).is_some() {
+                self.start.push_back(frame);
+            }
         }
     }
 

@@ -29,12 +29,14 @@ pub(super) struct Judge {
 impl Judge {
     /// What the head alone says: `None` if the body decides.
     pub(super) fn head<R>(&self, answer: &Response<R>, attempt: &Attempt) -> Option<Outcome> {
-        if let Some(status) = status_in(answer.headers()) {
-            return Some(self.status(&status, attempt));
+        match status_in(answer.headers()) {
+            Some(status) => Some(self.status(&status, attempt)),
+            None if is_told_by_head(answer) => {
+                // Not from the service but from what stands before it.
+                Some(self.facts(Facts::new().status(answer.status().as_u16()).headers(answer.headers())))
+            }
+            None => None,
         }
-        // Otherwise it is not from the service but from what stands before it.
-        let facts = || Facts::new().status(answer.status().as_u16()).headers(answer.headers());
-        is_told_by_head(answer).then(|| self.facts(facts()))
     }
 
     /// What the body says; `None` if that says nothing of the service.

@@ -144,7 +144,9 @@ fn take_what_is_there<B: ReplayBody>(
         match Pin::new(&mut *body).poll_frame(cx) {
             Poll::Ready(Some(frame)) => {
                 let failed = frame.is_err();
-                taken = taken.saturating_add(frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len));
+                // An empty one counts too, so that there is an end to them.
+                let length = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len);
+                taken = taken.saturating_add(length.max(1));
                 start.push_back(frame);
                 if failed {
                     return false;

@@ -106,7 +106,8 @@ async fn a_unary_answer_that_is_longer_than_what_is_kept_is_passed_on_whole() {
     use cloud_governor::grpc::GrpcLayer;
     use tower_layer::Layer;
     use tower_service::Service;
-    let (governor, channel) = (governor(""), Channel::new([message(UNAVAILABLE)]));
+    let plan = pieces(vec![Piece::Data(""), Piece::Data("mess"), Piece::Data("age"), trailers(UNAVAILABLE)]);
+    let (governor, channel) = (governor(""), Channel::new([plan]));
     let layer = GrpcLayer::new(UNARY, Resilience::new().governor(&governor)).keep(6);
     let (text, status) = read(layer.layer(channel.clone()).call(request()).await).await;
     assert_eq!((text.as_str(), status.code(), channel.times()), ("message", tonic::Code::Unavailable, 1));

@@ -78,6 +78,7 @@ fn shown_status(text: &str) -> Option<Status> {
     let (code, rest) = text.strip_prefix("status: ")?.split_once(", message: \"")?;
     let (message, rest) = rest.split_once("\", details: [")?;
     let (details, _) = rest.split_once(']')?;
+    // They stand in the order of their numbers.
     let code = Code::from(GrpcCode::from_name(code)? as i32);
     let details: Result<Vec<u8>, _> = details.split(", ").filter(|byte| !byte.is_empty()).map(str::parse).collect();
     Some(Status::with_details(code, message, details.unwrap_or_default().into()))
