@@ -93,6 +93,33 @@ async fn a_call_that_is_always_throttled_is_sent_once_and_for_each_retry_whateve
     }
 }
 
+/// Of a unary call nobody has seen the message that it takes back.
+#[tokio::test(start_paused = true)]
+async fn an_error_behind_the_message_of_a_unary_answer_is_retried_too() {
+    let reply = Reply::grpc(b"").ending(Code::Unavailable, None);
+    check(&Rpc::REPEATABLE, &reply, Code::Unavailable, every).await;
+    check(&[Rpc::CreateBucket], &reply, Code::Unavailable, one).await;
+    for on in On::ALL {
+        let went = call(on, Rpc::ComposeObject, 3, &reply).await;
+        // For all that is known, it is a stream that was delivering.
+        assert_eq!((went.said.code, went.seen, went.counted), (Code::Unavailable, 1, (1, 1, 0)), "{on:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_when_to_come_back_or_not_to_is_heeded() {
+    let down = |pushback| Reply::trailers_only(Code::Unavailable, None).header("grpc-retry-pushback-ms", pushback);
+    check(&Rpc::REPEATABLE, &down("-1"), Code::Unavailable, one).await;
+    for on in On::ALL {
+        let server = Server::script([down("7000"), Reply::grpc(b"")]);
+        let governor = governor(|gcp| gcp);
+        let begun = tokio::time::Instant::now();
+        let answer = client(on, &server, by(&governor)).await.call(Rpc::GetTopic, Ask::default()).await;
+        assert_eq!((answer, server.count()), (Ok(()), 2), "{on:?}");
+        assert!(begun.elapsed() >= seconds(7), "{on:?}: {:?}", begun.elapsed());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_callers_word_makes_a_call_repeatable() {
     for reply in both(Code::Unavailable, None) {
@@ -234,7 +261,7 @@ async fn what_is_sent_again_is_what_was_sent_first() {
         let [first, second] = server.asked().try_into().expect("two requests");
         assert_eq!((&first.path, &first.headers, &first.body), (&second.path, &second.headers, &second.body), "{on:?}");
         let said = std::str::from_utf8(&first.body).expect("text");
-        assert!(said.contains("projects/p1/topics/t") && said.contains("hello"), "{said:?}");
+        assert!(said.contains("projects/p1/topics/t") && said.contains("xxxxx"), "{said:?}");
     }
 }
 

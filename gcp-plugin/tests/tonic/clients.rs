@@ -16,8 +16,8 @@ use tower::Layer;
 use crate::governors::HOME;
 use crate::server::Server;
 
-mod tonic_0_12;
-mod tonic_0_14;
+pub(crate) mod tonic_0_12;
+pub(crate) mod tonic_0_14;
 
 // ===== calls =====
 
@@ -46,6 +46,8 @@ pub(crate) struct Ask {
     pub(crate) project: String,
     pub(crate) timeout: Option<Duration>,
     pub(crate) options: Option<CallOptions>,
+    /// How long a message that is published is.
+    pub(crate) length: usize,
 }
 
 impl Default for Ask {
@@ -56,7 +58,7 @@ impl Default for Ask {
 
 impl Ask {
     pub(crate) fn of(project: &str) -> Self {
-        Ask { project: project.to_owned(), timeout: None, options: None }
+        Ask { project: project.to_owned(), timeout: None, options: None, length: 5 }
     }
 
     pub(crate) fn within(timeout: Duration) -> Self {
@@ -65,6 +67,10 @@ impl Ask {
 
     pub(crate) fn with(options: CallOptions) -> Self {
         Ask { options: Some(options), ..Ask::default() }
+    }
+
+    pub(crate) fn long(length: usize) -> Self {
+        Ask { length, ..Ask::default() }
     }
 
     fn resource(&self, rest: &str) -> String {
@@ -152,9 +158,9 @@ impl On {
 /// A client whose calls go as they are.
 pub(crate) async fn plain(on: On, server: &Server) -> Client {
     match on {
-        On::New => Arc::new(tonic_0_14::Over(tonic_0_14::channel(&server.url()))),
-        On::Gax => Arc::new(tonic_0_14::Over(gax(server).await)),
-        On::Old => Arc::new(tonic_0_12::Over(tonic_0_12::channel(&server.url()))),
+        On::New => tonic_0_14::over(tonic_0_14::channel(&server.url())),
+        On::Gax => tonic_0_14::over(gax(server).await),
+        On::Old => tonic_0_12::over(tonic_0_12::channel(&server.url())),
     }
 }
 
@@ -162,9 +168,9 @@ pub(crate) async fn plain(on: On, server: &Server) -> Client {
 pub(crate) async fn client(on: On, server: &Server, options: GcpOptions) -> Client {
     let layer = grpc_layer(options);
     match on {
-        On::New => Arc::new(tonic_0_14::Over(layer.layer(tonic_0_14::channel(&server.url())))),
-        On::Gax => Arc::new(tonic_0_14::Over(layer.layer(gax(server).await))),
-        On::Old => Arc::new(tonic_0_12::Over(layer.layer(tonic_0_12::channel(&server.url())))),
+        On::New => tonic_0_14::over(layer.layer(tonic_0_14::channel(&server.url()))),
+        On::Gax => tonic_0_14::over(layer.layer(gax(server).await)),
+        On::Old => tonic_0_12::over(layer.layer(tonic_0_12::channel(&server.url()))),
     }
 }
 
@@ -189,6 +195,8 @@ pub(crate) fn by(governor: &Governor) -> GcpOptions {
 macro_rules! calls {
     ($tonic:ident, $apis:ident, $body:ty) => {
         use std::error::Error;
+        use std::sync::Arc;
+        use std::time::Duration;
 
         use bytes::Bytes;
         use cloud_governor::Refusal;
@@ -208,7 +216,7 @@ macro_rules! calls {
         use $tonic::transport::{Channel, Endpoint};
         use $tonic::{Request, Status};
 
-        use super::{Answer, Ask, Calls, Coming, Going, Rpc, Said, Sending};
+        use super::{Answer, Ask, Calls, Client, Coming, Going, Rpc, Said, Sending};
 
         type StdError = Box<dyn Error + Send + Sync>;
 
@@ -217,8 +225,20 @@ macro_rules! calls {
             Endpoint::from_shared(url.to_owned()).expect("an address").connect_lazy()
         }
 
+        /// The same, which bounds each request by this.
+        pub(crate) fn within(url: &str, timeout: Duration) -> Channel {
+            Endpoint::from_shared(url.to_owned()).expect("an address").timeout(timeout).connect_lazy()
+        }
+
         /// Clients over a channel.
-        pub(crate) struct Over<S>(pub(crate) S);
+        struct Over<S>(S);
+
+        pub(crate) fn over<S>(channel: S) -> Client
+        where
+            Over<S>: Calls + 'static,
+        {
+            Arc::new(Over(channel))
+        }
 
         fn said(status: Status) -> Said {
             let error: &(dyn Error + 'static) = &status;
@@ -274,7 +294,7 @@ macro_rules! calls {
                             publisher.list_topics(ask(Request::new(list), how, "project", project)).await.map(drop)
                         }
                         Rpc::Publish => {
-                            let message = PubsubMessage { data: b"hello".to_vec(), ..Default::default() };
+                            let message = PubsubMessage { data: vec![b'x'; how.length], ..Default::default() };
                             let publish = PublishRequest { topic: topic.clone(), messages: vec![message] };
                             publisher.publish(ask(Request::new(publish), how, "topic", topic)).await.map(drop)
                         }

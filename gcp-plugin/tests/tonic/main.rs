@@ -19,6 +19,7 @@ mod clients;
 mod always;
 mod at_once;
 mod cancel;
+mod channels;
 mod deadlines;
 mod pace;
 mod plain;
