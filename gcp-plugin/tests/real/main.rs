@@ -10,6 +10,7 @@ mod governors;
 mod reply;
 #[allow(dead_code, reason = "half of it is for the clients on tonic")]
 mod server;
+mod wire;
 
 mod always;
 mod always_grpc;

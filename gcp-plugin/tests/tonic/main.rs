@@ -13,6 +13,8 @@ mod reply;
 #[path = "../real/server.rs"]
 #[allow(dead_code, reason = "some of it is for the official clients")]
 mod server;
+#[path = "../real/wire.rs"]
+mod wire;
 
 mod clients;
 

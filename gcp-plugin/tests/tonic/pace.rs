@@ -82,9 +82,9 @@ async fn a_stream_of_any_kind_takes_its_turn_when_it_is_opened() {
         let clock = FakeClock::new();
         let (server, governor, client) = start(on, &clock, true).await;
         let going = || stream::iter([(); 3]).boxed();
-        client.pull(Ask::default(), going()).await.expect("a stream");
+        drop(client.pull(Ask::default(), going()).await.expect("a stream"));
         client.write(Ask::default(), going()).await.expect("an answer");
-        client.read(Ask::default()).await.expect("a stream");
+        drop(client.read(Ask::default()).await.expect("a stream"));
         assert_eq!(server.count(), 3);
         let again =
             (client.pull(Ask::default(), going()), client.write(Ask::default(), going()), client.read(Ask::default()));

@@ -1,3 +1,3 @@
 //! gcloud-googleapis 1.x.
 
-super::calls!(tonic, gcloud_googleapis, tonic::body::Body);
+super::calls::calls!(tonic, gcloud_googleapis, tonic::body::Body);
