@@ -10,4 +10,5 @@ pub mod compare;
 pub mod gcs_reader;
 pub mod inventory;
 mod program;
+pub mod pubsub;
 pub mod sim;

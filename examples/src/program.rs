@@ -12,7 +12,7 @@ use crate::inventory::{Log, UNUSABLE};
 /// What events are told unless `RUST_LOG` says otherwise. Google's clients warn of each failed call in two events, with all
 /// that the service said; the programs tell what matters of it.
 const EVENTS: &str = "warn,experimental=off,google_cloud_asset_v1=off,google_cloud_compute_v1=off,google_cloud_storage=off,\
-                      cloud_governor=debug,inventory=info,compare=info,gcs_reader=info";
+                      cloud_governor=debug,inventory=info,compare=info,gcs_reader=info,pubsub=info";
 
 /// One program: its name, and the form that whoever reads standard error expects.
 #[derive(Clone, Copy, Debug)]

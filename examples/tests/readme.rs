@@ -3,6 +3,9 @@
 use cloud_governor::{Config, RefusalKind};
 use cloud_governor_examples::compare::Contender;
 
+#[path = "readme/clients.rs"]
+mod clients;
+
 const README: &str = include_str!("../../README.md");
 
 fn block<'a>(language: &str, marker: &str) -> &'a str {

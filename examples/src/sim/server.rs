@@ -13,10 +13,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use jiff::Timestamp;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
@@ -36,9 +36,7 @@ const ACCEPT_REST: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    started: Instant,
-    faults: Arc<Faults>,
-    truth: Arc<Truth>,
+    frame: Frame,
     stop: Option<oneshot::Sender<()>>,
     accepting: JoinHandle<()>,
 }
@@ -50,15 +48,31 @@ impl Server {
     /// # Errors
     /// The operating system's, when it gives no port.
     pub async fn start<C: Cloud>(cloud: Arc<C>, seed: u64) -> io::Result<Self> {
+        let make = |frame| {
+            let site = Arc::new(Site { cloud, frame, throttle: Mutex::default() });
+            move |stream, _| {
+                let site = site.clone();
+                let service = service_fn(move |request| exchange(site.clone(), request));
+                http1::Builder::new().serve_connection(TokioIo::new(stream), service)
+            }
+        };
+        Server::open(seed, make).await
+    }
+
+    /// Listens on a free port of 127.0.0.1, and serves each connection by what `make` makes of the server's frame.
+    pub(super) async fn open<F, C>(seed: u64, make: impl FnOnce(Frame) -> F) -> io::Result<Self>
+    where
+        F: Fn(TcpStream, Hangup) -> C + Send + 'static,
+        C: GracefulConnection + Send + 'static,
+        C::Error: Send,
+    {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let started = Instant::now();
-        let faults = Arc::new(Faults::new(seed));
-        let truth = Arc::new(Truth::default());
-        let site = Site { cloud, started, faults: faults.clone(), truth: truth.clone(), throttle: Mutex::default() };
+        let frame = Frame { started, faults: Arc::new(Faults::new(seed)), truth: Arc::default() };
         let (stop, stopped) = oneshot::channel();
-        let accepting = tokio::spawn(accept(listener, Arc::new(site), stopped));
-        Ok(Server { address, started, faults, truth, stop: Some(stop), accepting })
+        let accepting = tokio::spawn(accept(listener, make(frame.clone()), stopped));
+        Ok(Server { address, frame, stop: Some(stop), accepting })
     }
 
     /// Where it listens.
@@ -73,17 +87,17 @@ impl Server {
 
     /// Time since the start: what the windows of faults are counted in.
     pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        self.frame.elapsed()
     }
 
     /// The switches of its faults.
     pub fn faults(&self) -> &Faults {
-        &self.faults
+        &self.frame.faults
     }
 
     /// What it has seen. Outlives the server.
     pub fn truth(&self) -> Arc<Truth> {
-        self.truth.clone()
+        self.frame.truth.clone()
     }
 
     /// Closes the port, lets requests in flight finish for up to five seconds, and closes every connection.
@@ -102,17 +116,38 @@ impl Drop for Server {
     }
 }
 
+/// What every server has, whatever it speaks.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    started: Instant,
+    pub(super) faults: Arc<Faults>,
+    pub(super) truth: Arc<Truth>,
+}
+
+impl Frame {
+    /// Time since the server's start.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// Closes a connection at once, with all that is under way on it.
+pub(super) type Hangup = Arc<Notify>;
+
 #[derive(Debug)]
 struct Site<C> {
     cloud: Arc<C>,
-    started: Instant,
-    faults: Arc<Faults>,
-    truth: Arc<Truth>,
+    frame: Frame,
     throttle: Mutex<Throttle>,
 }
 
 /// Owns the connections: they end when this future is dropped.
-async fn accept<C: Cloud>(listener: TcpListener, site: Arc<Site<C>>, mut stopped: oneshot::Receiver<()>) {
+async fn accept<F, C>(listener: TcpListener, serve: F, mut stopped: oneshot::Receiver<()>)
+where
+    F: Fn(TcpStream, Hangup) -> C + Send + 'static,
+    C: GracefulConnection + Send + 'static,
+    C::Error: Send,
+{
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     loop {
@@ -127,13 +162,14 @@ async fn accept<C: Cloud>(listener: TcpListener, site: Arc<Site<C>>, mut stopped
             _ = &mut stopped => break,
             Some(_) = connections.join_next() => continue,
         };
-        let site = site.clone();
-        let service = service_fn(move |request| exchange(site.clone(), request));
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
+        let hangup = Hangup::default();
+        let connection = graceful.watch(serve(stream, hangup.clone()));
         connections.spawn(async move {
-            // A connection ends in an error when the client goes away or a fault cuts it: both are counted already.
-            let _ = connection.await;
+            tokio::select! {
+                // A connection ends in an error when the client goes away or a fault cuts it: both are counted already.
+                _ = connection => {}
+                () = hangup.notified() => {}
+            }
         });
     }
     drop(listener);
@@ -141,15 +177,15 @@ async fn accept<C: Cloud>(listener: TcpListener, site: Arc<Site<C>>, mut stopped
 }
 
 async fn exchange<C: Cloud>(site: Arc<Site<C>>, request: Request<Incoming>) -> Result<Response<Reply>, Cut> {
-    let now = site.started.elapsed();
-    let seat = site.truth.arrive(now);
+    let now = site.frame.elapsed();
+    let seat = site.frame.truth.arrive(now);
     let (head, body) = request.into_parts();
     let identified = match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => site.cloud.identify(seat.number(), &head, body.to_bytes()),
         Err(_) => Err(Box::new(too_large())),
     };
     let leaf = identified.as_ref().ok().map(|call| &call.leaf);
-    let fate = site.faults.decide(now, leaf);
+    let fate = site.frame.faults.decide(now, leaf);
 
     // The outcome is settled and counted before any delay, so that a client which hangs up is counted too.
     let (outcome, answer) = match &identified {

@@ -34,7 +34,7 @@
 //! | 401, 404, 409 and their like, `INVALID_ARGUMENT`, `ABORTED`, .. | fatal | |
 //! | the message has "rate exceeded", "rate limit exceeded", "too many requests", and unless it is a 403, "throttl" | throttled | 400, 403, 429: safe; else if idempotent |
 //! | 429 | throttled | safe |
-//! | `UNAVAILABLE`, `DEADLINE_EXCEEDED`; storage: `INTERNAL` | transient | if idempotent |
+//! | `UNAVAILABLE`, `DEADLINE_EXCEEDED`; storage: `INTERNAL`; pubsub: `ABORTED`, `INTERNAL`, `UNKNOWN` | transient | if idempotent |
 //! | 503 | throttled | if idempotent |
 //! | 408, 500, 502, 504, timeouts, broken connections, bodies cut short | transient | if idempotent |
 //! | anything else | fatal | |

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use super::Class::{Fatal, Locked, Throttled, Transient};
 use super::GrpcCode::{
     Aborted, AlreadyExists, DataLoss, DeadlineExceeded, FailedPrecondition, Internal, InvalidArgument, NotFound,
-    OutOfRange, PermissionDenied, ResourceExhausted, Unauthenticated, Unavailable, Unimplemented,
+    OutOfRange, PermissionDenied, ResourceExhausted, Unauthenticated, Unavailable, Unimplemented, Unknown,
 };
 use super::Resend::{IfIdempotent, Safe};
 use super::Rule;
@@ -168,6 +168,8 @@ const ROWS: &[Row] = &[
     on(GCP).status(&[429]).bare().pays_budget().untold(LongBackoff).is(Throttled, Safe),
     on(ALL).grpc(&[ResourceExhausted]).bare().pays_budget().untold(LongBackoff).is(Throttled, IfIdempotent),
     on(ALL).grpc(&[ResourceExhausted]).is(Throttled, Safe),
+    // What its own clients send again: the retry policies in google/pubsub/v1/pubsub_grpc_service_config.json of googleapis.
+    on(GCP).service(&["pubsub"]).grpc(&[Aborted, Internal, Unknown]).is(Transient, IfIdempotent),
     // An aborted operation is to be begun anew from its first step (google.rpc.Code), which a re-send is not.
     on(ALL).grpc(&[
         InvalidArgument, NotFound, AlreadyExists, FailedPrecondition, Aborted, OutOfRange, Unimplemented, DataLoss,

@@ -30,6 +30,7 @@ mod fleet;
 mod identity;
 mod limits;
 mod operation;
+pub mod pubsub;
 mod quota;
 mod route;
 mod storage;

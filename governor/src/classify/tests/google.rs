@@ -160,6 +160,15 @@ fn an_internal_error_without_a_status_is_transient_for_storage_alone() {
     assert_eq!(internal("cloudasset"), Classification::fatal());
 }
 
+#[test]
+fn what_pub_sub_s_own_clients_send_again_is_transient_for_it_alone() {
+    for code in [GrpcCode::Aborted, GrpcCode::Internal, GrpcCode::Unknown] {
+        assert_eq!(verdict(gcp().service("pubsub").grpc(code)), if_idempotent(Class::Transient), "{code:?}");
+        assert_eq!(verdict(gcp().service("pubsublite").grpc(code)), Classification::fatal(), "{code:?}");
+    }
+    assert_eq!(verdict(gcp().service("pubsub").grpc(GrpcCode::NotFound)), Classification::fatal());
+}
+
 // ===== Compute's minute =====
 
 fn clock(seconds: u64) -> SystemTime {
