@@ -9,7 +9,7 @@ use cloud_governor::{Governor, Scope, configure};
 use super::client::Client;
 use super::job::run;
 use super::ledger::Ledger;
-use super::options::{Args, Mode, UsageError};
+use super::options::{Args, UsageError};
 use super::report::PubsubReport;
 use crate::inventory::INTERRUPTED;
 use crate::program::{Program, interrupted};

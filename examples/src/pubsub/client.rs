@@ -1,9 +1,10 @@
 //! The client of one project.
 
 use std::future::Future;
-use std::time::Duration;
 
 use cloud_governor_gcp::{GcpOptions, grpc_layer};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, Stream, StreamExt};
 use gcloud_gax::create_request;
 use gcloud_gax::retry::{MapErr, RetrySetting, invoke};
 use gcloud_googleapis::pubsub::v1::publisher_client::PublisherClient;
@@ -12,12 +13,11 @@ use gcloud_googleapis::pubsub::v1::{
     AcknowledgeRequest, PublishRequest, PubsubMessage, PullRequest, ReceivedMessage, StreamingPullRequest,
     StreamingPullResponse, Subscription, Topic,
 };
-use futures_util::stream::{self, Stream, StreamExt};
 use hyper::http::{Request, Response};
 use tonic::body::Body;
 use tonic::metadata::AsciiMetadataValue;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, IntoRequest, IntoStreamingRequest, Status, Streaming};
+use tonic::transport::Endpoint;
+use tonic::{Code, Status, Streaming};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Layer, ServiceExt};
 
@@ -31,7 +31,12 @@ const STREAM_DEADLINE: i32 = 10;
 const OUTSTANDING: i64 = 1_000;
 
 /// A channel, governed or not.
-type Wire = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+type Wire = BoxCloneSyncService<Request<Body>, Response<Body>, Broken>;
+
+/// What a channel fails with. A box of an error by itself keeps the compiler from seeing that calls are `Send`.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Broken(#[source] BoxError);
 
 /// No client: the endpoint or the token cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +122,8 @@ impl Client {
         let (subscription, max_messages) = (subscription.to_owned(), most);
         let request = PullRequest { subscription: subscription.clone(), max_messages, ..PullRequest::default() };
         let pulled = self.invoke(RetrySetting::default(), || {
-            let (mut client, request) = (self.subscriber(), self.request("subscription", &subscription, request.clone()));
+            let (mut client, request) =
+                (self.subscriber(), self.request("subscription", &subscription, request.clone()));
             async move { client.pull(request).await }
         });
         Ok(pulled.await?.received_messages)
@@ -130,7 +136,8 @@ impl Client {
     pub async fn acknowledge(&self, subscription: &str, ack_ids: Vec<String>) -> Result<(), Status> {
         let request = AcknowledgeRequest { subscription: subscription.to_owned(), ack_ids };
         let acknowledged = self.invoke(RetrySetting::default(), || {
-            let (mut client, request) = (self.subscriber(), self.request("subscription", subscription, request.clone()));
+            let (mut client, request) =
+                (self.subscriber(), self.request("subscription", subscription, request.clone()));
             async move { client.acknowledge(request).await }
         });
         acknowledged.await
@@ -171,19 +178,24 @@ impl Client {
     }
 
     /// One call, with the library's retry around it: governed calls have it off.
-    async fn invoke<A, F>(&self, retries: RetrySetting, mut send: impl FnMut() -> F) -> Result<A, Status>
+    fn invoke<'a, A, F>(
+        &self,
+        retries: RetrySetting,
+        mut send: impl FnMut() -> F + Send + 'a,
+    ) -> BoxFuture<'a, Result<A, Status>>
     where
-        F: Future<Output = Result<tonic::Response<A>, Status>>,
+        A: Send + 'a,
+        F: Future<Output = Result<tonic::Response<A>, Status>> + Send + 'a,
     {
         let retries = match self.mode {
             Mode::Governed => RetrySetting { take: 0, codes: Vec::new(), ..RetrySetting::default() },
             Mode::Ungoverned => retries,
         };
-        let action = || {
+        let action = move || {
             let sent = send();
             async move { sent.await.map_transient_err() }
         };
-        invoke(Some(retries), action).await.map(tonic::Response::into_inner)
+        Box::pin(async move { invoke(Some(retries), action).await.map(tonic::Response::into_inner) })
     }
 }
 
@@ -218,6 +230,7 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let service = service.map_response(|response: Response<B>| response.map(Body::new)).map_err(Into::into);
+    let service =
+        service.map_response(|response: Response<B>| response.map(Body::new)).map_err(|error| Broken(error.into()));
     BoxCloneSyncService::new(service)
 }
