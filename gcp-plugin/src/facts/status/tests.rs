@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use cloud_governor::{Class, Classification, Rules, Scope};
+#[cfg(feature = "clients")]
 use proptest::prelude::*;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, QuotaViolation};
