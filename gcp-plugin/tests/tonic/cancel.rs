@@ -22,8 +22,8 @@ const DROPPED: usize = 1_000;
 const AT_ONCE: usize = 50;
 const SLOTS: usize = 10;
 
-/// A call is over after fewer, and a stream after more.
-const MOST_POLLS: usize = 12;
+/// Some are over after fewer.
+const MOST_POLLS: usize = 10;
 
 /// All of it comes to an end some time, and some fails.
 fn answer(asked: &Asked, number: usize) -> Reply {
@@ -31,6 +31,7 @@ fn answer(asked: &Asked, number: usize) -> Reply {
         Some("ReadObject") => Reply::messages(b"", 20).at_once(),
         Some("StreamingPull") => Reply::grpc(b"").for_each(usize::MAX),
         Some("WriteObject") => Reply::grpc(b""),
+        Some("GetBucket") => Reply::grpc(b"").at_once(),
         _ if number.is_multiple_of(3) => Reply::trailers(Code::Unavailable, None).at_once().after(millis(1)),
         _ => Reply::grpc(b"").at_once().after(millis(1)),
     }
@@ -45,7 +46,7 @@ fn ours() -> Governor {
 
 fn stream_of(client: &Client, number: usize) -> Work {
     let ask = Ask::of("home");
-    let going = stream::repeat(()).then(|()| tokio::task::yield_now()).take(100).boxed();
+    let going = stream::repeat(()).then(|()| tokio::task::yield_now()).take(30).boxed();
     let reading = match number % 3 {
         0 => client.read(ask),
         1 => client.pull(ask, going),
@@ -56,7 +57,9 @@ fn stream_of(client: &Client, number: usize) -> Work {
     };
     Box::pin(async move {
         if let Ok(mut coming) = reading.await {
-            while coming.next().await.is_some() {}
+            while coming.next().await.is_some() {
+                tokio::task::yield_now().await;
+            }
         }
     })
 }
@@ -74,21 +77,22 @@ async fn dropped(work: impl Fn(&Client, usize) -> Work) {
         let governor = ours();
         let client = client(on, &server, by(&governor)).await;
         let mut random = Rng::with_seed(7);
-        let mut over = 0;
-        for first in (0..DROPPED).step_by(AT_ONCE) {
+        let (mut begun, mut dropped) = (0, 0);
+        while dropped < DROPPED {
+            assert!(begun < 10 * DROPPED, "{on:?}: of {begun} all but {dropped} were over before");
             let batch =
-                (first..first + AT_ONCE).map(|number| polled(random.usize(1..MOST_POLLS), work(&client, number)));
-            over += join_all(batch).await.into_iter().flatten().count();
-            assert!(is_at_rest(&governor), "{on:?}, after {first}: {} slots", slots_in_use(&governor));
+                (begun..begun + AT_ONCE).map(|number| polled(random.usize(1..MOST_POLLS), work(&client, number)));
+            dropped += join_all(batch).await.iter().filter(|output| output.is_none()).count();
+            begun += AT_ONCE;
+            assert!(is_at_rest(&governor), "{on:?}, after {begun}: {} slots", slots_in_use(&governor));
         }
-        assert!(over < DROPPED * 3 / 4, "{on:?}: {over} were over before");
         assert!(server.count() > DROPPED / 4, "{on:?}: {} were sent", server.count());
         until("the end of all", || server.in_flight() == 0).await;
         let counted = totals(&governor).calls as usize;
         // A request that was admitted may be dropped before it leaves.
         assert!(counted >= server.count(), "{on:?}: {counted} counted, {} sent", server.count());
         let last: Vec<_> = (0..SLOTS).map(|_| client.call(Rpc::GetBucket, Ask::of("home"))).collect();
-        join_all(last).await.into_iter().for_each(|result| result.expect("an answer, if not of the first attempt"));
+        join_all(last).await.into_iter().for_each(|result| result.expect("an answer"));
         assert!(is_at_rest(&governor), "{on:?}");
     }
 }
