@@ -158,12 +158,6 @@ impl<C> Resilience<C> {
         Resilient { resilience: self, scope, function }
     }
 
-    /// What was said of executing operations twice, if anything.
-    #[cfg(feature = "reqwest-middleware")]
-    pub(crate) fn own_idempotence(&self) -> Option<bool> {
-        self.idempotent
-    }
-
     pub(crate) fn begin(&self, scope: &Scope) -> (Governor, Call) {
         self.begin_knowing(scope, None)
     }

@@ -90,6 +90,9 @@ pub mod classify;
 mod clock;
 pub mod config;
 #[doc = include_str!("_guide/control.md")]
+#[doc = concat!("<figure>", include_str!("_guide/drawings/100-20-delivery_rate.svg"), "</figure>\n")]
+#[doc = concat!("<figure>", include_str!("_guide/drawings/100-20-aimd.svg"), "</figure>\n")]
+#[doc = concat!("<figure>", include_str!("_guide/drawings/step-delivery_rate.svg"), "</figure>\n")]
 pub mod control {}
 mod drive;
 mod error;

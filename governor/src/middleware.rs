@@ -7,8 +7,8 @@
 //! use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 //!
 //! fn github(token: &str) -> Result<ClientWithMiddleware, Box<dyn std::error::Error>> {
-//!     // Without this line reqwest's own logs, and the client's `Debug`, show the token.
 //!     let mut authorization = HeaderValue::try_from(format!("Bearer {token}"))?;
+//!     // Or else the client's own `Debug` shows the token.
 //!     authorization.set_sensitive(true);
 //!     let headers = HeaderMap::from_iter([(AUTHORIZATION, authorization)]);
 //!     let client = reqwest::Client::builder().user_agent("inventory").default_headers(headers).build()?;
@@ -157,11 +157,7 @@ impl<T: HttpTarget> Middleware for GovernorMiddleware<T> {
             return next.run(request, extensions).await;
         }
         let scope = options.own_scope().cloned().unwrap_or_else(|| self.target.scope(&request));
-        let (governor, call) = self.resilience.begin(&scope);
-        let call = match self.resilience.own_idempotence().or_else(|| self.target.idempotent(&request)) {
-            Some(idempotent) => call.idempotent(idempotent),
-            None => call,
-        };
+        let (governor, call) = self.resilience.begin_knowing(&scope, self.target.idempotent(&request));
         let call = options.apply(call);
         Calling { target: &*self.target, governor, call, options }.run(request, extensions, next).await
     }

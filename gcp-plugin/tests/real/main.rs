@@ -5,8 +5,12 @@
 //! for, so that their governors have no deadlines.
 
 mod common;
+mod governors;
+#[allow(dead_code, reason = "half of it is for the clients on tonic")]
 mod reply;
+#[allow(dead_code, reason = "half of it is for the clients on tonic")]
 mod server;
+mod wire;
 
 mod always;
 mod always_grpc;

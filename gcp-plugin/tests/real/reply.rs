@@ -12,8 +12,10 @@ use tonic_types::{ErrorDetails, StatusExt};
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Answer(Box<Answer>),
-    /// The connection is reset.
+    /// The connection is reset; over HTTP/2 the request's stream is before.
     Reset,
+    /// The connection is reset, over HTTP/2 too.
+    Broken,
     /// Nothing comes, and the connection stays.
     Silence,
 }
@@ -26,6 +28,18 @@ pub(crate) struct Answer {
     pub(crate) trailers: Option<HeaderMap>,
     pub(crate) delay: Duration,
     pub(crate) end: End,
+    pub(crate) pace: Pace,
+}
+
+/// When the answer's body comes, of a server that takes requests [as they come](crate::server::Server::live).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// After the request's last byte, as everywhere.
+    AfterAll,
+    /// As soon as the request's head is there.
+    AtOnce,
+    /// The whole of it for each message that comes, until so many came or no more do.
+    ForEach { most: usize },
 }
 
 /// How an answer's body ends.
@@ -49,6 +63,7 @@ impl Reply {
             trailers: None,
             delay: Duration::ZERO,
             end: End::Whole,
+            pace: Pace::AfterAll,
         }))
     }
 
@@ -62,6 +77,15 @@ impl Reply {
     /// With the answer's head held back for a while.
     pub(crate) fn after(self, delay: Duration) -> Self {
         self.changed(|answer| answer.delay = delay)
+    }
+
+    pub(crate) fn at_once(self) -> Self {
+        self.changed(|answer| answer.pace = Pace::AtOnce)
+    }
+
+    /// The answer's body for each of so many messages of the request.
+    pub(crate) fn for_each(self, most: usize) -> Self {
+        self.changed(|answer| answer.pace = Pace::ForEach { most })
     }
 
     pub(crate) fn cut(self) -> Self {
@@ -129,15 +153,32 @@ impl Reply {
 
     /// An answer with one message.
     pub(crate) fn grpc(message: &[u8]) -> Self {
+        Reply::messages(message, 1)
+    }
+
+    /// An answer with the same message so often.
+    pub(crate) fn messages(message: &[u8], count: usize) -> Self {
         let mut frame = BytesMut::with_capacity(message.len() + 5);
         frame.put_u8(0);
         frame.put_u32(u32::try_from(message.len()).expect("a short message"));
         frame.put_slice(message);
         let mut trailers = HeaderMap::new();
         trailers.insert("grpc-status", HeaderValue::from_static("0"));
-        Reply::new(200, frame.freeze())
+        Reply::new(200, frame.repeat(count))
             .header("content-type", "application/grpc")
             .changed(|answer| answer.trailers = Some(trailers))
+    }
+
+    /// With this status in the trailers.
+    pub(crate) fn ending(self, code: Code, details: Option<ErrorDetails>) -> Self {
+        self.changed(|answer| answer.trailers = Some(status(code, details)))
+    }
+
+    pub(crate) fn trailer(self, name: &'static str, value: &'static str) -> Self {
+        self.changed(|answer| {
+            let trailers = answer.trailers.get_or_insert_default();
+            trailers.insert(name, HeaderValue::from_static(value));
+        })
     }
 
     /// A status in the head: nothing follows.

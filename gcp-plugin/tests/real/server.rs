@@ -1,29 +1,20 @@
 //! A server that does as a script says, and remembers what it was asked. It speaks HTTP/1 to the REST clients, and HTTP/2
 //! to the gRPC ones.
 
-use std::future::pending;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Frame, Incoming};
+use hyper::Method;
 use hyper::header::HeaderMap;
-use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::reply::{Answer, End, Reply};
+use crate::reply::Reply;
+use crate::wire::serve;
 
 // ===== what it was asked =====
 
@@ -60,17 +51,31 @@ pub(crate) struct Server {
     address: SocketAddr,
     state: Arc<State>,
     runtime: Option<Runtime>,
+    _held: Option<TcpSocket>,
 }
 
-struct State {
-    script: Box<Script>,
-    asked: Mutex<Vec<Asked>>,
-    in_flight: AtomicUsize,
-    most: AtomicUsize,
+pub(crate) struct State {
+    pub(crate) script: Box<Script>,
+    pub(crate) is_live: bool,
+    pub(crate) asked: Mutex<Vec<Asked>>,
+    pub(crate) messages: AtomicUsize,
+    pub(crate) in_flight: AtomicUsize,
+    pub(crate) most: AtomicUsize,
 }
 
 impl State {
-    fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
+    fn new(is_live: bool, script: Box<Script>) -> Self {
+        State {
+            script,
+            is_live,
+            asked: Mutex::default(),
+            messages: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,6 +83,15 @@ impl State {
 impl Server {
     /// Answers each request by its number among all, from 1.
     pub(crate) fn start(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Server::serving(false, script)
+    }
+
+    /// The same by the request's head: its messages are taken as they come, and counted.
+    pub(crate) fn live(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Server::serving(true, script)
+    }
+
+    fn serving(is_live: bool, script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
         // Every test has a server before it has events.
         listening();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -85,12 +99,7 @@ impl Server {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         listener.set_nonblocking(true).expect("a socket that does not block");
         let address = listener.local_addr().expect("an address");
-        let state = Arc::new(State {
-            script: Box::new(script),
-            asked: Mutex::default(),
-            in_flight: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
-        });
+        let state = Arc::new(State::new(is_live, Box::new(script)));
         let served = Arc::clone(&state);
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).expect("a listener");
@@ -98,7 +107,7 @@ impl Server {
                 tokio::spawn(serve(stream, Arc::clone(&served)));
             }
         });
-        Server { address, state, runtime: Some(runtime) }
+        Server { address, state, runtime: Some(runtime), _held: None }
     }
 
     /// The same answer to every request.
@@ -112,9 +121,23 @@ impl Server {
         Server::start(move |_, number| replies[(number - 1).min(replies.len() - 1)].clone())
     }
 
+    /// An address at which nobody listens, nor will while this is held.
+    pub(crate) fn nobody() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let script = Box::new(|_: &Asked, _: usize| Reply::Silence);
+        Server { address, state: Arc::new(State::new(false, script)), runtime: None, _held: Some(socket) }
+    }
+
     /// Where clients are pointed to.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The same without a scheme.
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
@@ -130,6 +153,16 @@ impl Server {
         self.state.asked().iter().filter(|asked| is_it(asked)).count()
     }
 
+    /// How many messages a live server has been sent, in all requests together.
+    pub(crate) fn messages(&self) -> usize {
+        self.state.messages.load(Ordering::SeqCst)
+    }
+
+    /// How many requests are under way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.state.in_flight.load(Ordering::SeqCst)
+    }
+
     /// The most requests that were under way at once: from their last byte's coming to their answer's last byte's going.
     pub(crate) fn most_in_flight(&self) -> usize {
         self.state.most.load(Ordering::SeqCst)
@@ -141,132 +174,6 @@ impl Drop for Server {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
-    }
-}
-
-// ===== one connection =====
-
-/// What every HTTP/2 connection begins with, as far as it tells it from HTTP/1.
-const PREFACE: &[u8] = b"PRI ";
-
-type Body = StreamBody<Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send>>>;
-
-async fn serve(stream: TcpStream, state: Arc<State>) {
-    let address = stream.local_addr().expect("an address");
-    let mut first = [0; PREFACE.len()];
-    while stream.peek(&mut first).await.is_ok_and(|peeked| (1..first.len()).contains(&peeked)) {
-        tokio::task::yield_now().await;
-    }
-    // A clone of the socket closes with the last of both, and its linger is that of both.
-    let socket = stream.into_std().and_then(|socket| Ok((socket.try_clone()?, TcpStream::from_std(socket)?)));
-    let Ok((socket, stream)) = socket else { return };
-    let is_reset = Arc::new(AtomicBool::new(false));
-    let resetting = Arc::clone(&is_reset);
-    let service = service_fn(move |request| answer(request, address, Arc::clone(&state), Arc::clone(&resetting)));
-    if first == PREFACE {
-        let connection = http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        // Its other streams go down with the one whose answer is a reset.
-        std::future::poll_fn(|cx| {
-            let ended = connection.as_mut().poll(cx).map(drop);
-            if is_reset.load(Ordering::SeqCst) { std::task::Poll::Ready(()) } else { ended }
-        })
-        .await;
-        linger(&socket, &is_reset);
-    } else {
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let _ended = connection.as_mut().await;
-        linger(&socket, &is_reset);
-    }
-}
-
-/// A connection that is reset is closed without a farewell.
-fn linger(socket: &std::net::TcpStream, is_reset: &AtomicBool) {
-    if is_reset.load(Ordering::SeqCst) {
-        let socket = socket.try_clone().and_then(TcpStream::from_std);
-        socket.and_then(|socket| socket.set_zero_linger()).expect("an open socket");
-    }
-}
-
-async fn answer(
-    request: Request<Incoming>,
-    server: SocketAddr,
-    state: Arc<State>,
-    reset: Arc<AtomicBool>,
-) -> io::Result<Response<Body>> {
-    let (head, body) = request.into_parts();
-    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-    let asked = Asked {
-        server,
-        method: head.method,
-        path: head.uri.path().to_owned(),
-        query: head.uri.query().unwrap_or_default().to_owned(),
-        headers: head.headers,
-        body,
-    };
-    let under_way = UnderWay::begin(&state);
-    let number = {
-        let mut all = state.asked();
-        all.push(asked.clone());
-        all.len()
-    };
-    match (state.script)(&asked, number) {
-        Reply::Answer(answer) => {
-            tokio::time::sleep(answer.delay).await;
-            Ok(response(*answer, under_way))
-        }
-        Reply::Reset => {
-            reset.store(true, Ordering::SeqCst);
-            Err(io::ErrorKind::ConnectionReset.into())
-        }
-        Reply::Silence => pending().await,
-    }
-}
-
-fn response(answer: Answer, under_way: UnderWay) -> Response<Body> {
-    let Answer { status, headers, body, trailers, end, .. } = answer;
-    let length = body.len();
-    let first = if end == End::Whole { body } else { body.slice(..length / 2) };
-    let has_trailers = trailers.is_some();
-    let last = stream::once(async move {
-        match end {
-            End::Whole => Ok(trailers.map_or_else(|| Frame::data(Bytes::new()), Frame::trailers)),
-            End::Cut => {
-                // The head and what there is of the body go out before the connection closes.
-                tokio::time::sleep(Duration::from_millis(5)).await;
-                Err(io::ErrorKind::BrokenPipe.into())
-            }
-            End::Stalled => pending().await,
-        }
-    });
-    let parts = stream::iter([Ok(Frame::data(first))]).chain(last).map(move |part| {
-        let _until_the_last = &under_way;
-        part
-    });
-    let mut response = Response::new(StreamBody::new(Box::pin(parts) as _));
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    if !has_trailers && !response.headers().contains_key("grpc-status") {
-        response.headers_mut().insert("content-length", length.into());
-    }
-    response
-}
-
-/// A request that is under way.
-struct UnderWay(Arc<State>);
-
-impl UnderWay {
-    fn begin(state: &Arc<State>) -> Self {
-        let now = state.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
-        state.most.fetch_max(now, Ordering::SeqCst);
-        UnderWay(Arc::clone(state))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

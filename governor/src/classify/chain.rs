@@ -96,18 +96,13 @@ impl<'a> Facts<'a> {
     /// A [`Refusal`] in the chain is no answer of any server. It gives no facts, so that the verdict is
     /// [`Class::Fatal`](super::Class::Fatal).
     pub fn from_error(error: &'a (dyn Error + 'static)) -> Facts<'a> {
-        Facts::known_of(error).unwrap_or_else(|| Facts::new().message(texts(error)))
-    }
-
-    /// [`from_error`](Self::from_error), but `None` where only the texts would speak.
-    pub(crate) fn known_of(error: &'a (dyn Error + 'static)) -> Option<Facts<'a>> {
         if chain(error).any(|error| error.is::<Refusal>()) {
-            return Some(Facts::new());
+            return Facts::new();
         }
-        Facts::known_in(error)
+        Facts::known_in(error).unwrap_or_else(|| Facts::new().message(texts(error)))
     }
 
-    /// The same, of an error without a refusal in its chain.
+    /// The same without the texts; `None` if no error of the chain is known.
     pub(crate) fn known_in(error: &'a (dyn Error + 'static)) -> Option<Facts<'a>> {
         let mut found = Found { facts: Facts::new(), any: false };
         chain(error).for_each(|error| found.look_at(error));

@@ -179,9 +179,9 @@ impl<'a> Facts<'a> {
         self.retry_after.delay(self.received())
     }
 
-    /// Whether the answer says that a limit is used up, or when to come back.
+    /// See [`RetryAfter::is_held_off`].
     pub(super) fn is_held_off(&self) -> bool {
-        self.retry_after.limit_is_used_up() || self.retry_after().is_some()
+        self.retry_after.is_held_off(self.received())
     }
 
     /// See [`RetryAfter::until_next_minute`].

@@ -115,6 +115,11 @@ impl RetryAfter {
     ///
     /// `now` is the client's wall clock, needed only for a date in an answer that has no `date` header.
     pub fn delay(&self, now: SystemTime) -> Option<Duration> {
+        self.asked(now).or_else(|| self.limits.wait(self.answered.unwrap_or(now))).filter(|wait| !wait.is_zero())
+    }
+
+    /// The same of the first five sources, which ask for a wait whatever is left of a limit.
+    fn asked(&self, now: SystemTime) -> Option<Duration> {
         let reference = self.answered.unwrap_or(now);
         let until_date = self.date.and_then(|date| date.duration_since(reference).ok());
         [
@@ -123,16 +128,15 @@ impl RetryAfter {
             self.x_amz_retry_after,
             self.retry_info,
             self.seconds.max(until_date),
-            self.limits.wait(reference),
         ]
         .into_iter()
         .flatten()
         .find(|wait| !wait.is_zero())
     }
 
-    /// Whether the answer says that a limit is used up, by whatever header of those above.
-    pub(super) fn limit_is_used_up(&self) -> bool {
-        self.limits.is_any_used_up()
+    /// Whether the answer says that a limit is used up, or asks for a wait. When a limit begins anew is no more than news.
+    pub(super) fn is_held_off(&self, now: SystemTime) -> bool {
+        self.limits.is_any_used_up() || self.asked(now).is_some()
     }
 
     /// From when the answer came to the next full minute, by the server's clock where the answer has a `date`, else by `now`,

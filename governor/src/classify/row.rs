@@ -89,7 +89,7 @@ impl Row {
         Row { outside_clouds: true, ..self }
     }
 
-    /// Only where the answer says that a limit is used up, or when to come back.
+    /// Only where the answer says that a limit is used up, or asks for a wait.
     pub(super) const fn held_off(self) -> Self {
         Row { held_off: true, ..self }
     }

@@ -69,7 +69,7 @@ pub(super) struct Matchers {
     pub(super) bare: bool,
     /// For every provider but the three clouds; while it is unknown, too.
     pub(super) outside_clouds: bool,
-    /// Only where the answer says that a limit is used up, or when to come back.
+    /// Only where the answer says that a limit is used up, or asks for a wait.
     pub(super) held_off: bool,
 }
 

@@ -12,6 +12,7 @@ use super::GrpcTarget;
 use super::body::Seen;
 use crate::call::{Attempt, Outcome};
 use crate::classify::{Class, Classification, Facts, Transport};
+use crate::error::Refusal;
 use crate::governor::Governor;
 use crate::scope::Scope;
 
@@ -56,7 +57,10 @@ impl Judge {
     /// governed call, or something that went wrong on this side, as a token that could not be had. A service answers with
     /// a response, so that no error's mere text can be its word.
     pub(super) fn error(&self, error: &(dyn Error + 'static)) -> Option<Outcome> {
-        let meaning = self.meaning(Facts::known_of(error)?);
+        if Refusal::find(error).is_some() {
+            return None;
+        }
+        let meaning = self.meaning(Facts::known_in(error)?);
         (meaning.class != Class::Fatal).then_some(Outcome::Failure(meaning))
     }
 

@@ -151,14 +151,35 @@ async fn what_goes_wrong_on_this_side_comes_back_as_it_is_and_never_opens_the_ci
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_probe_that_fails_on_this_side_proves_nothing_and_the_next_call_is_the_probe() {
+    let governor = governor("ratelimit: { gcp: { breaker: { failures: 1, cooldown: 30 } } }");
+    let token = error(|| Status::unauthenticated("token error"));
+    let channel = Channel::new([in_headers(UNAVAILABLE), token, message(0)]);
+    for (expected, is_closed) in [(UNAVAILABLE, false), (16, false), (0, true)] {
+        assert_eq!(code(send(&governor, UNARY, retries(0), &channel).await).await, expected);
+        assert_eq!(governor.inspect(&scope()).unwrap().breaker == BreakerState::Closed, is_closed, "{expected}");
+        tokio::time::advance(secs(31.0)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_of_another_governed_call_inside_is_not_counted_and_not_sent_again() {
     let inner = governor("ratelimit: { github: { deadline: 1, max_rps: 0.001, burst: 1 } }");
     crate::common::admit(&mut inner.call(&crate::common::scope())).await.finish(cloud_governor::Outcome::Success);
     let refusal = inner.call(&crate::common::scope()).admit().await.unwrap_err();
-    let (governor, channel) = (governor(""), Channel::new([error(move || refusal.clone())]));
-    let error = send(&governor, UNARY, retries(5), &channel).await.unwrap_err();
-    assert_eq!(Refusal::find(&*error).unwrap().scope(), &crate::common::scope());
-    assert_eq!((channel.times(), governor.summary().totals.gave_up), (1, 0));
+    let bare = refusal.clone();
+    let in_a_status = move || {
+        let mut status = Status::unavailable("no token");
+        status.set_source(std::sync::Arc::new(refusal.clone()));
+        status
+    };
+    for plan in [error(move || bare.clone()), error(in_a_status)] {
+        let (governor, channel) = (governor(""), Channel::new([plan]));
+        let error = send(&governor, UNARY, retries(5), &channel).await.unwrap_err();
+        assert_eq!(Refusal::find(&*error).unwrap().scope(), &crate::common::scope());
+        let totals = governor.summary().totals;
+        assert_eq!((channel.times(), totals.gave_up, totals.transient_errors), (1, 0, 0));
+    }
 }
 
 /// github.com/grpc/proposal, A6.

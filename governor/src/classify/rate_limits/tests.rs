@@ -27,7 +27,7 @@ fn wait(headers: &[(&str, &str)]) -> Option<u64> {
 fn githubs_used_up_limit_is_waited_for_until_its_epoch_second() {
     let github = [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1764501800")];
     assert_eq!(wait(&github), Some(1_800));
-    assert!(said(&github).limit_is_used_up());
+    assert!(said(&github).is_held_off(at(NOW)));
 }
 
 #[test]
@@ -67,16 +67,16 @@ fn a_limit_of_which_something_is_left_is_not_waited_for() {
     // GitHub's secondary limits leave the hourly one as it is.
     let left = [("x-ratelimit-remaining", "4990"), ("x-ratelimit-reset", "1764503000")];
     assert_eq!(wait(&left), None);
-    assert!(!said(&left).limit_is_used_up());
+    assert!(!said(&left).is_held_off(at(NOW)));
     let two = [("x-ratelimit-remaining", "10"), ("x-ratelimit-reset", "1764503000"), ("ratelimit", r#""a";r=0;t=5"#)];
     assert_eq!(wait(&two), Some(5));
 }
 
 #[test]
-fn a_reset_without_what_is_left_is_waited_for_and_refuses_nothing() {
+fn a_reset_without_what_is_left_is_waited_for_and_holds_nobody_off() {
     let reset = [("x-ratelimit-reset", "25")];
     assert_eq!(wait(&reset), Some(25));
-    assert!(!said(&reset).limit_is_used_up());
+    assert!(!said(&reset).is_held_off(at(NOW)));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn of_repeated_headers_the_worst_counts() {
         ("x-ratelimit-reset", "10"),
     ];
     assert_eq!(wait(&headers), Some(30));
-    assert!(said(&headers).limit_is_used_up());
+    assert!(said(&headers).is_held_off(at(NOW)));
 }
 
 fn value() -> impl Strategy<Value = String> {

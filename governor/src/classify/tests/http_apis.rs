@@ -23,7 +23,10 @@ fn a_403_is_a_rate_where_a_limit_is_used_up_or_a_wait_is_said() {
 #[test]
 fn a_403_with_something_left_is_a_permission() {
     assert_eq!(verdict(github(403, "4990")), Classification::fatal());
-    assert_eq!(verdict(Facts::new().provider("api.github.com").status(403)), Classification::fatal());
+    let bare = Facts::new().provider("api.github.com").status(403);
+    assert_eq!(verdict(bare.clone()), Classification::fatal());
+    // When a limit begins anew is said of one that is not used up as well.
+    assert_eq!(verdict(bare.header("x-ratelimit-reset", "30")), Classification::fatal());
 }
 
 #[test]
