@@ -130,7 +130,7 @@ pub trait GrpcTarget: Send + Sync + 'static {
     }
 
     /// What a failure's status means, where it tells this service's more than any other's. `facts` are what every service's
-    /// status tells ([`Facts::from_error`]).
+    /// status tells: its code, message, metadata and details.
     fn facts<'a>(&self, facts: Facts<'a>, _status: &'a tonic::Status) -> Facts<'a> {
         facts
     }

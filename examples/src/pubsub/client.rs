@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use cloud_governor_gcp::{GcpOptions, grpc_layer};
+use futures_util::stream::{self, Stream, StreamExt};
 use gcloud_gax::create_request;
 use gcloud_gax::retry::{MapErr, RetrySetting, invoke};
 use gcloud_googleapis::pubsub::v1::publisher_client::PublisherClient;
@@ -12,7 +13,6 @@ use gcloud_googleapis::pubsub::v1::{
     AcknowledgeRequest, PublishRequest, PubsubMessage, PullRequest, ReceivedMessage, StreamingPullRequest,
     StreamingPullResponse, Subscription, Topic,
 };
-use futures_util::stream::{self, Stream, StreamExt};
 use hyper::http::{Request, Response};
 use tonic::body::Body;
 use tonic::metadata::AsciiMetadataValue;
@@ -117,7 +117,8 @@ impl Client {
         let (subscription, max_messages) = (subscription.to_owned(), most);
         let request = PullRequest { subscription: subscription.clone(), max_messages, ..PullRequest::default() };
         let pulled = self.invoke(RetrySetting::default(), || {
-            let (mut client, request) = (self.subscriber(), self.request("subscription", &subscription, request.clone()));
+            let (mut client, request) =
+                (self.subscriber(), self.request("subscription", &subscription, request.clone()));
             async move { client.pull(request).await }
         });
         Ok(pulled.await?.received_messages)
@@ -130,7 +131,8 @@ impl Client {
     pub async fn acknowledge(&self, subscription: &str, ack_ids: Vec<String>) -> Result<(), Status> {
         let request = AcknowledgeRequest { subscription: subscription.to_owned(), ack_ids };
         let acknowledged = self.invoke(RetrySetting::default(), || {
-            let (mut client, request) = (self.subscriber(), self.request("subscription", subscription, request.clone()));
+            let (mut client, request) =
+                (self.subscriber(), self.request("subscription", subscription, request.clone()));
             async move { client.acknowledge(request).await }
         });
         acknowledged.await

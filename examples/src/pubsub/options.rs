@@ -132,9 +132,8 @@ impl FromStr for Rate {
     type Err = UsageError;
 
     fn from_str(text: &str) -> Result<Self, UsageError> {
-        let known = |name: &str| {
-            Bucket::ALL.into_iter().find(|bucket| bucket.name().strip_prefix("pubsub.") == Some(name))
-        };
+        let known =
+            |name: &str| Bucket::ALL.into_iter().find(|bucket| bucket.name().strip_prefix("pubsub.") == Some(name));
         let rate = text.split_once('=').and_then(|(name, rate)| Some((known(name)?, rate.parse().ok()?)));
         let (bucket, per_second) = rate.ok_or_else(|| UsageError::Rate(text.to_owned()))?;
         Ok(Rate { bucket, per_second })
@@ -153,9 +152,10 @@ impl Args {
     /// [`UsageError::Limit`].
     pub fn pubsub(&self) -> Result<Pubsub, UsageError> {
         let set = self.limits.iter().map(|rate| (rate.bucket, rate.per_second));
-        let limits = RATES.into_iter().chain(set).try_fold(Limits::default(), |limits, (bucket, rate)| {
-            limits.per_second(bucket, rate, self.window)
-        })?;
+        let limits = RATES
+            .into_iter()
+            .chain(set)
+            .try_fold(Limits::default(), |limits, (bucket, rate)| limits.per_second(bucket, rate, self.window))?;
         let telling = Telling { retry_info: self.retry_info, ..Telling::default() };
         Ok(Pubsub::new(self.projects, limits).telling(telling).hurried(self.hurry))
     }

@@ -41,7 +41,10 @@ impl fmt::Display for PubsubReport {
         )?;
         let Failures { publish, pull, acknowledge } = self.failed;
         if publish + pull + acknowledge > 0 {
-            writeln!(f, "calls that failed in the end: {publish} to publish, {pull} to pull, {acknowledge} to acknowledge")?;
+            writeln!(
+                f,
+                "calls that failed in the end: {publish} to publish, {pull} to pull, {acknowledge} to acknowledge"
+            )?;
         }
         let Streams { opened, open } = self.streams;
         if opened > 0 {

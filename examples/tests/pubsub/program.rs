@@ -73,7 +73,10 @@ fn governed_with_its_limits_known_nothing_is_throttled_lost_or_sent_twice() {
     }
     assert_eq!((told.seen("Publish", "requests"), told.seen("CreateTopic", "requests")), (90, 3));
     let service = &told.report["service"];
-    assert_eq!((&service["stored"], &service["delivered"], &service["acknowledged"]), (&900.into(), &900.into(), &900.into()));
+    assert_eq!(
+        (&service["stored"], &service["delivered"], &service["acknowledged"]),
+        (&900.into(), &900.into(), &900.into())
+    );
 }
 
 #[test]

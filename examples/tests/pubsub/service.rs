@@ -10,8 +10,8 @@ use gcloud_googleapis::pubsub::v1::publisher_client::PublisherClient;
 use gcloud_googleapis::pubsub::v1::schema_service_client::SchemaServiceClient;
 use gcloud_googleapis::pubsub::v1::subscriber_client::SubscriberClient;
 use gcloud_googleapis::pubsub::v1::{
-    AcknowledgeRequest, GetTopicRequest, ListSchemasRequest, PublishRequest, PubsubMessage, PullRequest, ReceivedMessage,
-    StreamingPullRequest, Subscription, Topic,
+    AcknowledgeRequest, GetTopicRequest, ListSchemasRequest, PublishRequest, PubsubMessage, PullRequest,
+    ReceivedMessage, StreamingPullRequest, Subscription, Topic,
 };
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
@@ -169,7 +169,10 @@ async fn over_quota_a_call_is_refused_with_details_and_other_projects_are_not() 
     let mut charged = site.signed(request);
     charged.metadata_mut().insert("x-goog-user-project", "orders-2".parse().expect("a header"));
     let refused = site.publisher().publish(charged).await.expect_err("the other's quota is used up, too");
-    assert_eq!(refused.get_error_details().error_info().expect("an ErrorInfo").metadata["consumer"], "projects/100000000002");
+    assert_eq!(
+        refused.get_error_details().error_info().expect("an ErrorInfo").metadata["consumer"],
+        "projects/100000000002"
+    );
 
     let counts = site.counts("Publish");
     assert_eq!((counts.requests, counts.answered, counts.throttled), (4, 2, 2));

@@ -71,7 +71,7 @@ impl Judge {
         if let Some((calls, per)) = self.target.told(&self.scope, status) {
             attempt.limit_told(calls, per);
         }
-        let facts = self.target.facts(Facts::from_error(status), status);
+        let facts = self.target.facts(Facts::of_answered(status), status);
         match pushback(status) {
             None => self.facts(facts),
             Some(Pushback::After(delay)) => self.facts(facts.retry_info(delay)),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gcloud_googleapis::pubsub::v1::{
-    AcknowledgeRequest, GetSubscriptionRequest, GetTopicRequest, ModifyAckDeadlineRequest, PublishRequest, PublishResponse,
-    PullRequest, PullResponse, Subscription, Topic,
+    AcknowledgeRequest, GetSubscriptionRequest, GetTopicRequest, ModifyAckDeadlineRequest, PublishRequest,
+    PublishResponse, PullRequest, PullResponse, Subscription, Topic,
 };
 use hyper::body::Incoming;
 use hyper::{Request, Response};

@@ -18,8 +18,12 @@ const GOOGLE: &str = "googleapis.com";
 /// reported by callers (teslamotors/fleet-telemetry#289); the others are made after them.
 fn names(bucket: Bucket) -> (&'static str, &'static str, &'static str) {
     match bucket {
-        Bucket::Publish => ("regionalpublisher", "regionalpublisherPerMinutePerProject", "Regional publisher throughput, kB"),
-        Bucket::Pull => ("regionalsubscriber", "regionalsubscriberPerMinutePerProject", "Regional subscriber throughput, kB"),
+        Bucket::Publish => {
+            ("regionalpublisher", "regionalpublisherPerMinutePerProject", "Regional publisher throughput, kB")
+        }
+        Bucket::Pull => {
+            ("regionalsubscriber", "regionalsubscriberPerMinutePerProject", "Regional subscriber throughput, kB")
+        }
         Bucket::Acknowledge => {
             ("regionalacknowledger", "regionalacknowledgerPerMinutePerProject", "Regional acknowledger throughput, kB")
         }

@@ -56,10 +56,7 @@ impl http_body::Body for Reply {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         match self.end {
             End::Whole => Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into),
             End::Over => Poll::Ready(None),

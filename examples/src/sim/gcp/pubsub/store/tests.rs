@@ -6,7 +6,9 @@ const DEADLINE: Duration = Duration::from_secs(10);
 fn store() -> Store {
     let store = Store::default();
     store.create_topic("projects/p/topics/t").expect("a new topic");
-    store.create_subscription("projects/p/subscriptions/s", "projects/p/topics/t", DEADLINE).expect("a new subscription");
+    store
+        .create_subscription("projects/p/subscriptions/s", "projects/p/topics/t", DEADLINE)
+        .expect("a new subscription");
     store
 }
 
@@ -46,7 +48,9 @@ fn a_message_is_delivered_until_it_is_acknowledged_in_time() {
 #[test]
 fn each_subscription_has_each_message() {
     let store = store();
-    store.create_subscription("projects/p/subscriptions/u", "projects/p/topics/t", DEADLINE).expect("a new subscription");
+    store
+        .create_subscription("projects/p/subscriptions/u", "projects/p/topics/t", DEADLINE)
+        .expect("a new subscription");
     assert_eq!(publish(&store, 3), ["1", "2", "3"]);
     acknowledge(&store, &pull(&store, 3, None, SECOND), SECOND);
     assert_eq!(store.tally(), Tally { stored: 3, delivered: 3, acknowledged: 3, left: 3 });
