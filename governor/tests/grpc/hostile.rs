@@ -49,3 +49,17 @@ async fn the_words_of_a_client_are_a_servers_like_any_others_on_the_wire() {
         }
     }
 }
+
+/// Whatever it breaks with: there was an answer.
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_answer_had_begun_was_not_left_unsent() {
+    for start in [vec![], vec![Piece::Data("mess")]] {
+        for kind in [io::ErrorKind::ConnectionRefused, io::ErrorKind::AddrNotAvailable] {
+            let plan = pieces(start.iter().cloned().chain([Piece::Breaks(kind)]).collect());
+            let (governor, channel) = (governor(""), Channel::new([plan]));
+            assert_ne!(code(send(&governor, ONCE, retries(3), &channel).await).await, 0);
+            let totals = governor.summary().totals;
+            assert_eq!((channel.times(), totals.transient_errors, totals.gave_up), (1, 1, 1), "{kind}");
+        }
+    }
+}
