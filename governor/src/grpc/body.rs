@@ -15,6 +15,9 @@ use super::outcome::Judge;
 use crate::call::Attempt;
 use crate::options::CallOptions;
 
+/// How many frames are taken in before others have their turn: as many steps as Tokio gives a task.
+const AT_ONCE: usize = 128;
+
 type Taken<R> = Result<Frame<<R as Body>::Data>, BoxError>;
 
 /// The body of a governed channel's answer: what was taken in of it, then the rest as it comes.
@@ -101,12 +104,17 @@ where
     }
 
     /// Waits until all of it is there, or more than `most` bytes. Empty frames are left out: there is no end to how many may
-    /// come.
+    /// come, and to how fast, so that others, and the attempt's timeout, have their turn in between.
     pub(super) async fn take_in(&mut self, most: usize) {
-        let mut taken = 0_usize;
+        let (mut taken, mut at_once) = (0_usize, 0_usize);
         while taken <= most
             && let Some(frame) = poll_fn(|cx| self.poll_rest(cx)).await
         {
+            at_once += 1;
+            if at_once == AT_ONCE {
+                at_once = 0;
+                tokio::task::yield_now().await;
+            }
             taken = taken.saturating_add(frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Buf::remaining));
             if Seen::in_frame(Some(&frame)).is_some() {
                 self.start.push_back(frame);

@@ -63,3 +63,63 @@ async fn a_request_whose_answer_had_begun_was_not_left_unsent() {
         }
     }
 }
+
+// ===== bodies without end =====
+
+/// Gives the same frame for ever, never waits, and counts how often it was asked.
+#[derive(Clone)]
+struct Endless(&'static str, Arc<AtomicUsize>);
+
+impl Endless {
+    fn of(text: &'static str) -> Self {
+        Endless(text, Arc::default())
+    }
+
+    fn asked(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(self.0.as_bytes())))))
+    }
+}
+
+/// Answers with this body.
+#[derive(Clone)]
+struct Gives(Endless);
+
+impl<B> Service<Request<B>> for Gives {
+    type Response = Response<Endless>;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Response<Endless>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        std::future::ready(Ok(Response::new(self.0.clone())))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_nothing_but_empty_frames_holds_no_thread_and_ends_with_the_attempts_time() {
+    let governor = governor("ratelimit: { gcp: { attempt_timeout: 5, max_retries: 1 } }");
+    let body = Endless::of("");
+    let mut channel = GrpcLayer::new(UNARY, Resilience::new().governor(&governor)).layer(Gives(body.clone()));
+    let call = tokio::spawn(async move { channel.call(request()).await.map(drop) });
+    while !call.is_finished() {
+        tokio::task::yield_now().await;
+        tokio::time::advance(secs(0.5)).await;
+    }
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(Refusal::find(&*error).map(Refusal::kind), Some(RefusalKind::AttemptTimedOut));
+    assert!(body.asked() > 0);
+    assert_eq!(governor.inspect(&scope()).unwrap().slots_in_use, 0);
+}
