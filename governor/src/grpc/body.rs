@@ -10,7 +10,7 @@ use bytes::Buf;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
-use super::BoxError;
+use super::{BoxError, FRAME};
 use super::outcome::Judge;
 use crate::call::Attempt;
 use crate::options::CallOptions;
@@ -115,8 +115,9 @@ where
                 at_once = 0;
                 tokio::task::yield_now().await;
             }
-            taken = taken.saturating_add(frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Buf::remaining));
             if Seen::in_frame(Some(&frame)).is_some() {
+                let length = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Buf::remaining);
+                taken = taken.saturating_add(length.max(FRAME));
                 self.start.push_back(frame);
             }
         }

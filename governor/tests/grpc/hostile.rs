@@ -123,3 +123,17 @@ async fn an_answer_of_nothing_but_empty_frames_holds_no_thread_and_ends_with_the
     assert!(body.asked() > 0);
     assert_eq!(governor.inspect(&scope()).unwrap().slots_in_use, 0);
 }
+
+/// A frame takes memory beside what is in it.
+#[tokio::test(start_paused = true)]
+async fn of_a_body_in_crumbs_no_more_is_kept_than_of_any_other() {
+    const KEPT: usize = 64 * 1024;
+    let governor = governor("");
+    let (answer, asked) = (Endless::of("x"), Endless::of("x"));
+    let layer = GrpcLayer::new(UNARY, Resilience::new().governor(&governor)).keep(KEPT);
+    let request = with_body(Body14::new(asked.clone()));
+    let mut body = layer.layer(Gives(answer.clone())).call(request).await.unwrap().into_body();
+    assert!((1..=KEPT / 32).contains(&answer.asked()), "{}", answer.asked());
+    assert!((1..=KEPT / 32).contains(&asked.asked()), "{}", asked.asked());
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "x");
+}
