@@ -10,8 +10,8 @@ use bytes::Buf;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
-use super::{BoxError, FRAME};
 use super::outcome::Judge;
+use super::{BoxError, FRAME};
 use crate::call::Attempt;
 use crate::options::CallOptions;
 

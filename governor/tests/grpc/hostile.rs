@@ -137,3 +137,60 @@ async fn of_a_body_in_crumbs_no_more_is_kept_than_of_any_other() {
     assert!((1..=KEPT / 32).contains(&asked.asked()), "{}", asked.asked());
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "x");
 }
+
+// ===== channels =====
+
+/// Takes one request at a time, as a channel with a limit does: who asks whether it is ready stands in line, and is then kept
+/// a place.
+struct Narrow {
+    places: Arc<Semaphore>,
+    asking: Option<Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send>>>,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Clone for Narrow {
+    fn clone(&self) -> Self {
+        Narrow { places: Arc::clone(&self.places), asking: None, place: None }
+    }
+}
+
+impl<B> Service<Request<B>> for Narrow {
+    type Response = Response<Endless>;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Response<Endless>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.place.is_none() {
+            let places = Arc::clone(&self.places);
+            let asking =
+                self.asking.get_or_insert_with(|| Box::pin(async move { places.acquire_owned().await.unwrap() }));
+            self.place = Some(std::task::ready!(asking.as_mut().poll(cx)));
+            self.asking = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        self.place = None;
+        let mut answer = Response::new(Endless::of("x"));
+        answer.headers_mut().insert("grpc-status", HeaderValue::from_static("0"));
+        std::future::ready(Ok(answer))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_to_be_sent_again_keeps_no_place_in_its_channel() {
+    let governor =
+        governor("ratelimit: { gcp: { attempt_timeout: 1, base_delay: 60, max_backoff: 90, deadline: 600 } }");
+    let narrow = Narrow { places: Arc::new(Semaphore::new(1)), asking: None, place: None };
+    let busy = Arc::clone(&narrow.places).acquire_owned().await.unwrap();
+    let mut channel = GrpcLayer::new(UNARY, Resilience::new().governor(&governor)).layer(narrow.clone());
+    let waits = tokio::spawn(async move { channel.call(request()).await.map(drop) });
+    // The attempt times out in the channel's line, and the call waits for its second.
+    tokio::time::sleep(secs(2.0)).await;
+    assert_eq!(governor.summary().totals.transient_errors, 1);
+    drop(busy);
+    assert!(tokio::time::timeout(secs(1.0), Arc::clone(&narrow.places).acquire_owned()).await.is_ok());
+    waits.await.unwrap().unwrap();
+    assert_eq!(governor.summary().totals.calls, 2);
+}
