@@ -192,8 +192,9 @@ impl<B: ReplayBody> Rpc<B> {
         let mut request = Request::from_parts(self.head.clone(), self.body.next()?);
         let clock = self.judge.governor.clock();
         let left = self.deadline.map(|deadline| deadline.until(clock.now()));
-        if let Some(left) = left.and_then(deadline::write) {
-            request.headers_mut().insert(deadline::HEADER, left);
+        if let (Some(left), Some(sent)) = (left.and_then(deadline::write), request.headers_mut().get_mut(deadline::HEADER)) {
+            // In its place: a map that is full takes no insertion.
+            *sent = left;
         }
         // What is sent as long as it is answered may be answered late.
         let is_live = !self.is_unary && !self.body.is_whole();

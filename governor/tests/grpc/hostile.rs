@@ -194,3 +194,26 @@ async fn a_call_that_waits_to_be_sent_again_keeps_no_place_in_its_channel() {
     waits.await.unwrap().unwrap();
     assert_eq!(governor.summary().totals.calls, 2);
 }
+
+// ===== heads =====
+
+/// As many headers as a map can hold.
+#[tokio::test(start_paused = true)]
+async fn a_request_with_as_many_headers_as_there_can_be_is_sent_with_its_deadline() {
+    let mut crowded = request();
+    crowded.headers_mut().insert("grpc-timeout", HeaderValue::from_static("5S"));
+    while crowded.headers_mut().try_append("x-crowd", HeaderValue::from_static("x")).is_ok() {
+        if crowded.headers().len() >= 40_000 {
+            break;
+        }
+    }
+    for number in 0..40_000 {
+        let name = http::HeaderName::try_from(format!("x-{number}")).unwrap();
+        if crowded.headers_mut().try_insert(name, HeaderValue::from_static("x")).is_err() {
+            break;
+        }
+    }
+    let (governor, channel) = (governor(""), Channel::new([message(0)]));
+    assert_eq!(code(governed(&governor, UNARY, retries(0), &channel).call(crowded).await).await, 0);
+    assert_eq!(channel.times(), 1);
+}
