@@ -192,7 +192,9 @@ impl<B: ReplayBody> Rpc<B> {
         let mut request = Request::from_parts(self.head.clone(), self.body.next()?);
         let clock = self.judge.governor.clock();
         let left = self.deadline.map(|deadline| deadline.until(clock.now()));
-        if let (Some(left), Some(sent)) = (left.and_then(deadline::write), request.headers_mut().get_mut(deadline::HEADER)) {
+        if let (Some(left), Some(sent)) =
+            (left.and_then(deadline::write), request.headers_mut().get_mut(deadline::HEADER))
+        {
             // In its place: a map that is full takes no insertion.
             *sent = left;
         }

@@ -217,3 +217,189 @@ async fn a_request_with_as_many_headers_as_there_can_be_is_sent_with_its_deadlin
     assert_eq!(code(governed(&governor, UNARY, retries(0), &channel).call(crowded).await).await, 0);
     assert_eq!(channel.times(), 1);
 }
+
+/// A `google.rpc.Status` with a RetryInfo of so many seconds, in Base64 for a header.
+fn delayed(seconds: i64) -> HeaderMap {
+    let varint = |mut number: u64| {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    };
+    let field = |number: u8, value: &[u8]| [&[number << 3 | 2], &*varint(value.len() as u64), value].concat();
+    let duration = [&[0x08], &*varint(seconds as u64)].concat();
+    let info = field(1, &duration);
+    let any = [field(1, b"type.googleapis.com/google.rpc.RetryInfo"), field(2, &info)].concat();
+    let status = tonic::Status::with_details(Code::Unavailable, "later", field(3, &any).into());
+    let mut headers = HeaderMap::new();
+    status.add_header(&mut headers).unwrap();
+    headers
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_beyond_all_bounds_is_no_delay() {
+    for (seconds, times) in [(i64::MIN, 3), (i64::MIN + 1, 3), (-1, 3), (0, 3), (1, 3), (i64::MAX, 1)] {
+        let channel = Channel::new([Plan::Answer(200, delayed(seconds), Vec::new())]);
+        let governor = governor("ratelimit: { gcp: { deadline: 60 } }");
+        assert_eq!(code(send(&governor, UNARY, retries(2), &channel).await).await, 14);
+        assert_eq!(channel.times(), times, "{seconds}");
+    }
+}
+
+fn header_value() -> impl Strategy<Value = HeaderValue> {
+    let bytes = prop_oneof![
+        2 => prop::collection::vec(prop_oneof![Just(9_u8), 32_u8..=126, 128_u8..=255], 0..60),
+        2 => "[-+0-9.eEnNaAiIfF%]{0,12}".prop_map(String::into_bytes),
+        1 => "[A-Za-z0-9+/]{0,80}={0,2}".prop_map(String::into_bytes),
+        1 => (0_u8..20).prop_map(|number| number.to_string().into_bytes()),
+    ];
+    bytes.prop_map(|bytes| HeaderValue::from_bytes(&bytes).unwrap())
+}
+
+fn any_headers() -> impl Strategy<Value = HeaderMap> {
+    let names = prop::sample::select(vec![
+        "grpc-status",
+        "grpc-status",
+        "grpc-message",
+        "grpc-status-details-bin",
+        "grpc-retry-pushback-ms",
+        "retry-after",
+        "date",
+        "x-bin",
+        "content-type",
+        "x-ratelimit-reset",
+        "ratelimit",
+    ]);
+    prop::collection::vec((names, header_value()), 0..6)
+        .prop_map(|pairs| pairs.into_iter().map(|(name, value)| (http::HeaderName::from_static(name), value)).collect())
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_says_the_sums_agree_and_nothing_is_held(
+        status in prop_oneof![4 => Just(200_u16), 1 => 200_u16..600],
+        head in any_headers(),
+        trailers in any_headers(),
+        data in prop::collection::vec(prop::sample::select(vec!["", "x", "message"]), 0..3),
+        is_unary in any::<bool>(),
+        timeout in prop::option::of("[0-9]{0,9}[HMSmunx]?"),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let body = data.into_iter().map(Piece::Data).chain([Piece::Trailers(trailers)]).collect();
+            let channel = Channel::new([Plan::Answer(status, head, body)]);
+            let governor = governor("ratelimit: { gcp: { deadline: 60 } }");
+            let target = Target { is_unary, idempotent: Some(true) };
+            let mut request = request();
+            if let Some(timeout) = timeout {
+                request.headers_mut().insert("grpc-timeout", timeout.parse().unwrap());
+            }
+            if let Ok(answer) = governed(&governor, target, retries(2), &channel).call(request).await {
+                let mut body = answer.into_body();
+                while body.frame().await.is_some() {}
+            }
+            let totals = governor.summary().totals;
+            prop_assert!(totals.calls <= 3 && totals.calls == channel.times() as u64, "{totals:?}");
+            prop_assert!(totals.transient_errors + totals.throttled <= totals.calls);
+            let seen = governor.inspect(&scope()).unwrap();
+            prop_assert_eq!((seen.slots_in_use, seen.waiting_for_rate, seen.waiting_for_slot), (0, 0, 0));
+            Ok(())
+        })?;
+    }
+}
+
+// ===== what a call holds =====
+
+/// Polls the call so often, with time going on in between, and drops it.
+async fn dropped_after(polls: usize, call: impl Future<Output = Answered>) {
+    let mut call = Box::pin(call);
+    for _ in 0..polls {
+        if poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_ready() {
+            return;
+        }
+        tokio::time::advance(secs(0.05)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_at_any_poll_leaves_nothing_behind() {
+    const ONE: &str =
+        "ratelimit: { gcp: { account_concurrency: 1, base_delay: 0.1, max_backoff: 0.2, max_rps: 1000 } }";
+    for target in [UNARY, STREAM] {
+        let governor = governor(ONE);
+        let hangs = pieces(vec![Piece::Data(""), Piece::Hangs]);
+        let plans = || [in_headers(14), in_trailers(14), hangs.clone()];
+        let mut sent = 0;
+        for polls in 0..40 {
+            let channel = Channel::new(plans());
+            dropped_after(polls, send(&governor, target.clone(), retries(5), &channel)).await;
+            sent += channel.times() as u64;
+            let seen = governor.inspect(&scope()).map(|seen| (seen.slots_in_use, seen.waiting_for_slot, seen.breaker));
+            assert!(matches!(seen, None | Some((0, 0, BreakerState::Closed))), "{polls}: {seen:?}");
+        }
+        assert_eq!(governor.summary().totals.calls, sent);
+        assert!(sent > 40);
+    }
+}
+
+// ===== targets =====
+
+/// Panics where it says.
+struct Panics(&'static str);
+
+impl GrpcTarget for Panics {
+    fn scope(&self, _: &Parts) -> Scope {
+        assert_ne!(self.0, "scope");
+        scope()
+    }
+
+    fn idempotent(&self, _: &Parts) -> Option<bool> {
+        assert_ne!(self.0, "idempotent");
+        Some(true)
+    }
+
+    fn is_unary(&self, _: &Parts) -> bool {
+        assert_ne!(self.0, "is_unary");
+        true
+    }
+
+    fn facts<'a>(&self, facts: cloud_governor::Facts<'a>, _: &'a tonic::Status) -> cloud_governor::Facts<'a> {
+        assert_ne!(self.0, "facts");
+        facts
+    }
+
+    fn told(&self, _: &Scope, _: &tonic::Status) -> Option<(u64, std::time::Duration)> {
+        assert_ne!(self.0, "told");
+        None
+    }
+}
+
+fn state(governor: &Governor) -> (usize, BreakerState) {
+    governor.inspect(&scope()).map_or((0, BreakerState::Closed), |seen| (seen.slots_in_use, seen.breaker))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_panics_takes_nothing_with_it() {
+    for place in ["scope", "idempotent", "is_unary", "facts", "told"] {
+        for plan in [in_headers(8), in_trailers(8)] {
+            let governor =
+                governor("ratelimit: { gcp: { account_concurrency: 1, breaker: { failures: 1, cooldown: 30 } } }");
+            // A circuit that is half-open, so that the call is its probe.
+            let channel = Channel::new([in_headers(14)]);
+            code(send(&governor, STREAM, retries(0), &channel).await).await;
+            tokio::time::advance(secs(31.0)).await;
+            let channel = Channel::new([plan.clone()]);
+            let layer = GrpcLayer::new(Panics(place), Resilience::new().governor(&governor));
+            let mut panics = layer.layer(channel.clone());
+            let call = tokio::spawn(async move { read(panics.call(request()).await).await });
+            assert!(call.await.is_err(), "{place}");
+            assert_eq!(state(&governor).0, 0);
+            let channel = Channel::new([message(0)]);
+            assert_eq!(code(send(&governor, UNARY, retries(0), &channel).await).await, 0, "{place}");
+            assert_eq!(state(&governor), (0, BreakerState::Closed));
+        }
+    }
+}

@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
+use prost::Message;
 use tonic::{Code, Status};
-use tonic_types::StatusExt;
+use tonic_types::{ErrorDetails, RetryInfo, RpcStatusExt, pb};
 
 use super::Found;
 use crate::classify::{Facts, GrpcCode, Transport};
@@ -73,7 +74,7 @@ impl<'a> Facts<'a> {
     fn with_status(self, status: &Status) -> Facts<'a> {
         let mut facts = self.message(status.message().to_owned()).headers(status.metadata().as_ref());
         facts.grpc = GrpcCode::from_number(i32::from(status.code()));
-        let details = status.get_error_details();
+        let details = error_details(status);
         if let Some(delay) = details.retry_info().and_then(|info| info.retry_delay) {
             facts = facts.retry_info(delay);
         }
@@ -88,6 +89,20 @@ impl<'a> Facts<'a> {
         }
         facts
     }
+}
+
+/// The details that a status carries, whatever bytes a server sent for them: what cannot be read is left out.
+///
+/// `tonic_types::StatusExt::get_error_details` by itself panics where integer overflow is checked, as in debug builds, at the
+/// most negative of delays.
+pub fn error_details(status: &Status) -> ErrorDetails {
+    let Ok(mut carried) = tonic_types::Status::decode(status.details()) else { return ErrorDetails::new() };
+    let is_negative = |any: &[u8]| {
+        let delay = pb::RetryInfo::decode(any).ok().and_then(|info| info.retry_delay);
+        delay.is_some_and(|delay| delay.seconds < 0)
+    };
+    carried.details.retain(|any| any.type_url != RetryInfo::TYPE_URL || !is_negative(&any.value));
+    carried.get_error_details()
 }
 
 /// A status of tonic 0.12 by its text, `status: NotFound, message: "no topic", details: [8, 5], metadata: ..`: what by-hand
