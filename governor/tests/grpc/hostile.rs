@@ -403,3 +403,34 @@ async fn a_target_that_panics_takes_nothing_with_it() {
         }
     }
 }
+
+// ===== what changes meanwhile =====
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_outlive_what_its_call_was_counted_in() {
+    const SMALL: &str = "ratelimit: { gcp: { account_concurrency: 1, max_rps: 5 } }";
+    for late in [Piece::Data("late"), trailers(8), trailers(14)] {
+        let governor = governor(SMALL);
+        let channel = Channel::new([pieces(vec![late]), message(0)]);
+        let open = send(&governor, STREAM, retries(3), &channel).await.unwrap();
+        tokio::time::advance(secs(3.0 * 365.0 * 86_400.0)).await;
+        governor.reconfigure(cloud_governor::Config::from_yaml("ratelimit: { gcp: { max_rps: 7 } }", "test").unwrap());
+        governor.reset();
+        drop(read(Ok(open)).await);
+        assert_eq!(code(send(&governor, UNARY, retries(0), &channel).await).await, 0);
+        assert_eq!(state(&governor), (0, BreakerState::Closed));
+    }
+}
+
+/// The inner one is left out, whoever's it is.
+#[tokio::test(start_paused = true)]
+async fn a_layer_over_another_governors_governs_alone() {
+    let (outer, inner) = (governor(""), governor(""));
+    let channel = Channel::new([in_headers(14), in_trailers(14), message(0)]);
+    let nested = governed(&inner, UNARY, retries(3), &channel);
+    let mut both = GrpcLayer::new(UNARY, Resilience::new().governor(&outer).policy(retries(3))).layer(nested);
+    assert!(both.call(request()).await.is_ok());
+    let (counted, passed_over) = (outer.summary().totals, inner.summary().totals);
+    assert_eq!((channel.times(), counted.calls, counted.transient_errors), (3, 3, 2));
+    assert_eq!((passed_over.operations, passed_over.calls), (0, 0));
+}
