@@ -111,6 +111,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// What is kept of a request or an answer, unless set: the size to which gRPC libraries limit a message by default.
 const KEPT: usize = 4 * 1024 * 1024;
 
+/// What a frame counts for at least: it takes memory however little is in it.
+const FRAME: usize = 128;
+
 /// Says what the RPCs of a channel are charged to, and what is known of them.
 ///
 /// A [`Scope`] charges all to one; a closure makes a scope of each. Neither knows which RPCs are unary or idempotent.
@@ -130,7 +133,7 @@ pub trait GrpcTarget: Send + Sync + 'static {
     }
 
     /// What a failure's status means, where it tells this service's more than any other's. `facts` are what every service's
-    /// status tells ([`Facts::from_error`]).
+    /// status tells: its code, message, metadata and details.
     fn facts<'a>(&self, facts: Facts<'a>, _status: &'a tonic::Status) -> Facts<'a> {
         facts
     }
@@ -176,7 +179,7 @@ impl<T: GrpcTarget> GrpcLayer<T> {
 
     /// How many bytes are kept of a request, so that it can be sent again, and of a unary answer, until its status is known;
     /// 4 MiB unless said. What is longer is passed on as it comes: such a request is not sent again, and such an answer
-    /// counts as a success.
+    /// counts as a success. Whatever comes in pieces of less than 128 bytes counts as if they had as many.
     #[must_use]
     pub fn keep(self, bytes: usize) -> Self {
         let Shared { target, resilience, .. } = &*self.shared;

@@ -84,7 +84,9 @@
 //!
 //! Those that stand after it run for each attempt: one that signs a request or fetches a token belongs there. Those before
 //! it run once for the call. One that retries, as `RetryTransientMiddleware` of `reqwest-retry`, has to go, wherever it
-//! stands: the two would multiply, and its requests are unpaced if it stands after. An error of another middleware that holds
+//! stands: the two would multiply, and its requests are unpaced if it stands after. reqwest itself sends again, up to twice
+//! and unpaced, what an HTTP/2 server says that it has not looked at: `ClientBuilder::retry(reqwest::retry::never())` leaves
+//! that to the middleware. An error of another middleware that holds
 //! none of the client says nothing of the service and is passed on. Put into a client twice, it governs once.
 //!
 //! # What is never told

@@ -1,7 +1,7 @@
 //! What the status of a gRPC call says.
 
+use cloud_governor::classify::error_details;
 use cloud_governor::{Facts, GrpcCode};
-use tonic_types::StatusExt;
 
 use super::Told;
 use super::details::{Details, MOST};
@@ -10,7 +10,7 @@ use crate::target::PROVIDER;
 impl Told<'static> {
     /// Reads a status, and the details that it carries.
     pub(crate) fn of_status(status: &tonic::Status) -> Self {
-        let carried = status.get_error_details();
+        let carried = error_details(status);
         let mut details = Details::default();
         if let Some(info) = carried.error_info() {
             details.error_info(&info.reason, |key| info.metadata.get(key).map(String::as_str));

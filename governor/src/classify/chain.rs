@@ -10,6 +10,9 @@ mod with_tonic;
 use std::error::Error;
 use std::io;
 
+#[cfg(feature = "tonic")]
+pub use with_tonic::error_details;
+
 use super::{Classification, Facts, Rules, Transport};
 use crate::{Refusal, Scope};
 

@@ -174,6 +174,15 @@ impl<'a> Facts<'a> {
         self
     }
 
+    /// Of an answer that had begun: whatever broke it, the request was sent.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn of_begun_answer(mut self) -> Self {
+        if self.transport == Some(Transport::Connect) {
+            self.transport = Some(Transport::BodyCutShort);
+        }
+        self
+    }
+
     /// How long the server asked to be left alone; see [`RetryAfter::delay`].
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after.delay(self.received())

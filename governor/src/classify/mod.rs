@@ -72,6 +72,8 @@ use std::time::Duration;
 pub use builder::{InvalidRule, RuleBuilder};
 #[cfg(feature = "reqwest-middleware")]
 pub(crate) use chain::chain;
+#[cfg(feature = "tonic")]
+pub use chain::error_details;
 pub use chain::{Classify, classify_error};
 pub use facts::{Facts, GrpcCode, Transport, UnknownGrpcCode};
 pub use retry_after::RetryAfter;

@@ -10,10 +10,13 @@ use bytes::Buf;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
-use super::BoxError;
 use super::outcome::Judge;
+use super::{BoxError, FRAME};
 use crate::call::Attempt;
 use crate::options::CallOptions;
+
+/// How many frames are taken in before others have their turn: as many steps as Tokio gives a task.
+const AT_ONCE: usize = 128;
 
 type Taken<R> = Result<Frame<<R as Body>::Data>, BoxError>;
 
@@ -101,14 +104,20 @@ where
     }
 
     /// Waits until all of it is there, or more than `most` bytes. Empty frames are left out: there is no end to how many may
-    /// come.
+    /// come, and to how fast, so that others, and the attempt's timeout, have their turn in between.
     pub(super) async fn take_in(&mut self, most: usize) {
-        let mut taken = 0_usize;
+        let (mut taken, mut at_once) = (0_usize, 0_usize);
         while taken <= most
             && let Some(frame) = poll_fn(|cx| self.poll_rest(cx)).await
         {
-            taken = taken.saturating_add(frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Buf::remaining));
+            at_once += 1;
+            if at_once == AT_ONCE {
+                at_once = 0;
+                tokio::task::yield_now().await;
+            }
             if Seen::in_frame(Some(&frame)).is_some() {
+                let length = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Buf::remaining);
+                taken = taken.saturating_add(length.max(FRAME));
                 self.start.push_back(frame);
             }
         }

@@ -144,7 +144,7 @@ impl<T: GrpcTarget> Shared<T> {
 impl<B: ReplayBody> Rpc<B> {
     async fn run<Inner, R>(mut self, inner: &mut Inner) -> Answer<R>
     where
-        Inner: Service<Request<B>, Response = Response<R>>,
+        Inner: Service<Request<B>, Response = Response<R>> + Clone,
         Inner::Error: Into<BoxError>,
         R: Body,
         R::Error: Into<BoxError>,
@@ -159,7 +159,8 @@ impl<B: ReplayBody> Rpc<B> {
                 }
             };
             self.options.note_admitted(&self.judge.scope);
-            let answer = match self.send_once(inner, &attempt).await {
+            // One of its own: what an attempt is cut off from in the channel's line must not keep its place there meanwhile.
+            let answer = match self.send_once(&mut inner.clone(), &attempt).await {
                 Some(Ok(answer)) if !self.is_unary && !outcome::is_told_by_head(&answer) => {
                     return Ok(self.watched(answer, attempt));
                 }
@@ -191,8 +192,11 @@ impl<B: ReplayBody> Rpc<B> {
         let mut request = Request::from_parts(self.head.clone(), self.body.next()?);
         let clock = self.judge.governor.clock();
         let left = self.deadline.map(|deadline| deadline.until(clock.now()));
-        if let Some(left) = left.and_then(deadline::write) {
-            request.headers_mut().insert(deadline::HEADER, left);
+        if let (Some(left), Some(sent)) =
+            (left.and_then(deadline::write), request.headers_mut().get_mut(deadline::HEADER))
+        {
+            // In its place: a map that is full takes no insertion.
+            *sent = left;
         }
         // What is sent as long as it is answered may be answered late.
         let is_live = !self.is_unary && !self.body.is_whole();

@@ -44,7 +44,7 @@ impl Judge {
     pub(super) fn body(&self, seen: Seen<'_>, attempt: &Attempt) -> Option<Outcome> {
         let status = match seen {
             Seen::Data => return Some(Outcome::Success),
-            Seen::Failed(error) => return self.error(error),
+            Seen::Failed(error) => return self.judged(known(error)?.of_begun_answer()),
             Seen::Trailers(trailers) => status_in(trailers),
             Seen::End => None,
         };
@@ -57,10 +57,11 @@ impl Judge {
     /// governed call, or something that went wrong on this side, as a token that could not be had. A service answers with
     /// a response, so that no error's mere text can be its word.
     pub(super) fn error(&self, error: &(dyn Error + 'static)) -> Option<Outcome> {
-        if Refusal::find(error).is_some() {
-            return None;
-        }
-        let meaning = self.meaning(Facts::known_in(error)?);
+        self.judged(known(error)?)
+    }
+
+    fn judged(&self, facts: Facts<'_>) -> Option<Outcome> {
+        let meaning = self.meaning(facts);
         (meaning.class != Class::Fatal).then_some(Outcome::Failure(meaning))
     }
 
@@ -71,7 +72,7 @@ impl Judge {
         if let Some((calls, per)) = self.target.told(&self.scope, status) {
             attempt.limit_told(calls, per);
         }
-        let facts = self.target.facts(Facts::from_error(status), status);
+        let facts = self.target.facts(Facts::of_answered(status), status);
         match pushback(status) {
             None => self.facts(facts),
             Some(Pushback::After(delay)) => self.facts(facts.retry_info(delay)),
@@ -89,6 +90,11 @@ impl Judge {
     fn meaning(&self, facts: Facts<'_>) -> Classification {
         self.governor.rules(self.scope.provider()).classify(&facts.in_scope(&self.scope))
     }
+}
+
+/// What is known of an error, if it is not another governed call's refusal.
+fn known<'a>(error: &'a (dyn Error + 'static)) -> Option<Facts<'a>> {
+    if Refusal::find(error).is_some() { None } else { Facts::known_in(error) }
 }
 
 /// Whether the head says how the RPC ended.

@@ -12,6 +12,8 @@ use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 
+use super::FRAME;
+
 /// A request body that can be made anew: tonic's, and others that erase what is in them.
 ///
 /// It is implemented for `tonic::body::Body` of tonic 0.14 and for [`UnsyncBoxBody`], which tonic 0.12 calls `BoxBody`.
@@ -146,7 +148,7 @@ fn take_what_is_there<B: ReplayBody>(
                 let failed = frame.is_err();
                 // An empty one counts too, so that there is an end to them.
                 let length = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len);
-                taken = taken.saturating_add(length.max(1));
+                taken = taken.saturating_add(length.max(FRAME));
                 start.push_back(frame);
                 if failed {
                     return false;

@@ -1,6 +1,5 @@
 //! A failed answer's body: read ahead, and the same for whoever reads it next.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -33,7 +32,7 @@ pub(super) async fn look_into(response: Response, clock: &dyn Clock, limit: Opti
     let (head, body) = parts(response);
     let read = Read::ahead(body, clock, limit).await;
     let seen = match read.end {
-        End::Whole => Seen::Whole(read.joined()),
+        End::Whole => Seen::Whole(read.start.data.clone().freeze()),
         End::Rest(_) => Seen::Start,
         End::Broke(_) | End::LetGo => Seen::Broke,
     };
@@ -65,8 +64,15 @@ fn parts(response: Response) -> (http::response::Parts, Body) {
 
 /// A body whose start has been read.
 struct Read {
-    frames: VecDeque<Frame<Bytes>>,
+    start: Start,
     end: End,
+}
+
+/// What has been read: in one piece, since many small ones would take a multiple of the memory.
+#[derive(Default)]
+struct Start {
+    data: BytesMut,
+    trailers: Option<Frame<Bytes>>,
 }
 
 /// What follows the start.
@@ -81,51 +87,43 @@ enum End {
 impl Read {
     async fn ahead(mut body: Body, clock: &dyn Clock, limit: Option<Duration>) -> Read {
         let patience = limit.map_or(PATIENCE, |limit| limit.min(PATIENCE));
-        let mut frames = VecDeque::new();
-        let end = match within(clock, Some(patience), fill(&mut frames, &mut body)).await {
+        let mut start = Start::default();
+        let end = match within(clock, Some(patience), start.fill(&mut body)).await {
             Some(Some(end)) => end,
             Some(None) | None => End::Rest(body),
         };
-        Read { frames, end }
-    }
-
-    fn data(&self) -> impl Iterator<Item = &Bytes> {
-        self.frames.iter().filter_map(Frame::data_ref)
-    }
-
-    fn len(&self) -> usize {
-        self.data().map(Bytes::len).sum()
-    }
-
-    fn joined(&self) -> Bytes {
-        let mut all = self.data();
-        match (all.next(), all.next()) {
-            (None, _) => Bytes::new(),
-            (Some(only), None) => only.clone(),
-            _ => {
-                let mut joined = BytesMut::with_capacity(self.len());
-                self.data().for_each(|data| joined.extend_from_slice(data));
-                joined.freeze()
-            }
-        }
+        Read { start, end }
     }
 }
 
-/// Reads until the end, or `None` if there is more than is read ahead.
-async fn fill(frames: &mut VecDeque<Frame<Bytes>>, body: &mut Body) -> Option<End> {
-    let mut len = 0_usize;
-    while len < READ_AHEAD {
-        match body.frame().await {
-            None => return Some(End::Whole),
-            Some(Err(error)) => return Some(End::Broke(error)),
-            Some(Ok(frame)) => {
-                // An empty one counts as well: a body may have no end of them.
-                len = len.saturating_add(frame.data_ref().map_or(1, |data| data.len().max(1)));
-                frames.push_back(frame);
+impl Start {
+    /// Reads until the end, or `None` if there is more than is read ahead.
+    async fn fill(&mut self, body: &mut Body) -> Option<End> {
+        let mut len = 0_usize;
+        while len < READ_AHEAD {
+            match body.frame().await.map(|frame| frame.map(Frame::into_data)) {
+                None => return Some(End::Whole),
+                Some(Err(error)) => return Some(End::Broke(error)),
+                Some(Ok(Ok(data))) => {
+                    // An empty one counts as well: a body may have no end of them.
+                    len = len.saturating_add(data.len().max(1));
+                    self.data.extend_from_slice(&data);
+                }
+                Some(Ok(Err(trailers))) => {
+                    len = len.saturating_add(1);
+                    self.trailers = Some(trailers);
+                }
             }
         }
+        None
     }
-    None
+
+    fn next(&mut self) -> Option<Frame<Bytes>> {
+        if self.data.is_empty() {
+            return self.trailers.take();
+        }
+        Some(Frame::data(std::mem::take(&mut self.data).freeze()))
+    }
 }
 
 impl http_body::Body for Read {
@@ -134,7 +132,7 @@ impl http_body::Body for Read {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
-        if let Some(frame) = this.frames.pop_front() {
+        if let Some(frame) = this.start.next() {
             return Poll::Ready(Some(Ok(frame)));
         }
         if let End::Rest(rest) = &mut this.end {
@@ -150,11 +148,11 @@ impl http_body::Body for Read {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.frames.is_empty() && matches!(self.end, End::Whole)
+        self.start.data.is_empty() && self.start.trailers.is_none() && matches!(self.end, End::Whole)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let start = u64::try_from(self.len()).unwrap_or(u64::MAX);
+        let start = u64::try_from(self.start.data.len()).unwrap_or(u64::MAX);
         let rest = match &self.end {
             End::Whole => SizeHint::with_exact(0),
             End::Rest(rest) => rest.size_hint(),

@@ -62,8 +62,9 @@ impl<T: HttpTarget> Calling<'_, T> {
                 }
             };
             self.options.note_admitted(attempt.scope());
-            let again = if self.call.is_exhausted() { None } else { request.try_clone() };
-            if again.is_none() {
+            let is_last = self.call.is_exhausted();
+            let again = if is_last { None } else { request.try_clone() };
+            if again.is_none() && !is_last {
                 self.call.stop_retrying();
             }
             // A copy, so that no attempt finds what an earlier one left.

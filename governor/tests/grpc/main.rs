@@ -8,6 +8,7 @@ mod common;
 mod facts;
 mod fake;
 mod given_back;
+mod hostile;
 mod options;
 mod requests;
 mod streams;

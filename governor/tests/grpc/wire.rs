@@ -29,6 +29,8 @@ const HEADERS: u8 = 1;
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Reset(u8),
+    /// Behind headers of an answer.
+    BeginsAndResets(u8),
     /// With the last stream it has processed: the request's own, or none.
     GoAway {
         processed: bool,
@@ -45,6 +47,11 @@ impl Act {
         let none = [0; 4];
         match self {
             Act::Reset(code) => ([&[0, 0, 4, 3, 0], &stream[..], &[0, 0, 0, code]].concat(), false),
+            Act::BeginsAndResets(code) => {
+                // `:status 200` alone.
+                let (reset, closes) = Act::Reset(code).bytes(stream);
+                ([&[0, 0, 1, HEADERS, 0x4], &stream[..], &[0x88], &reset].concat(), closes)
+            }
             Act::GoAway { processed, code } => {
                 let last = if processed { stream } else { none };
                 ([&[0, 0, 8, 7, 0], &none[..], &last, &[0, 0, 0, code]].concat(), true)
@@ -172,4 +179,20 @@ async fn a_call_that_is_not_answered_in_its_time_fails_with_tonics_own_timeout()
     assert_eq!((status.code(), status.message()), (Code::Cancelled, "Timeout expired"));
     let totals = governor.summary().totals;
     assert_eq!((seen.load(Ordering::SeqCst), totals.transient_errors, totals.gave_up), (1, 1, 1));
+}
+
+/// Behind the headers of an answer no code means that the request was not looked at.
+#[tokio::test]
+async fn a_stream_that_is_refused_when_it_was_being_answered_may_have_been_executed() {
+    for (idempotent, sent) in [(true, 2), (false, 1)] {
+        let governor = governor("");
+        let (address, seen) = server(Act::BeginsAndResets(REFUSED_STREAM)).await;
+        let policy = RetryPolicy::builder().base_delay(secs(0.001)).max_retries(3).build().unwrap();
+        let target = Target { is_unary: true, idempotent: Some(idempotent) };
+        let layer = GrpcLayer::new(target, Resilience::new().governor(&governor).policy(policy));
+        let answer = layer.layer(channel(address)).call(request()).await.unwrap();
+        assert_eq!(answer.headers().contains_key("grpc-status"), idempotent);
+        assert_eq!(seen.load(Ordering::SeqCst), sent);
+        assert_eq!(governor.summary().totals.transient_errors, 1);
+    }
 }

@@ -6,6 +6,7 @@ mod answers;
 mod bodies;
 mod cancel;
 mod common;
+mod hostile;
 mod hosts;
 mod layers;
 mod options;

@@ -3,11 +3,12 @@
 use std::error::Error;
 use std::fmt;
 
+use prost::Message;
 use tonic::{Code, Status};
-use tonic_types::StatusExt;
+use tonic_types::{ErrorDetails, RetryInfo, RpcStatusExt, pb};
 
 use super::Found;
-use crate::classify::{GrpcCode, Transport};
+use crate::classify::{Facts, GrpcCode, Transport};
 
 /// Keys of an ErrorInfo's metadata that name the quota (google.rpc.ErrorInfo, google.api.ErrorReason).
 const QUOTA_KEYS: [&str; 2] = ["quota_limit", "quota_unit"];
@@ -42,15 +43,38 @@ impl Found<'_> {
             return;
         }
         self.any = true;
-        let headers = status.metadata().as_ref();
-        let mut facts = std::mem::take(&mut self.facts).message(status.message().to_owned()).headers(headers);
-        let http = status.message().strip_prefix(FROM_HTTP).and_then(|status| status.parse().ok());
-        match http {
-            // What stands before the service has answered in its place.
-            Some(status) => facts.status = facts.status.or(Some(status)),
-            None => facts.grpc = GrpcCode::from_number(i32::from(status.code())),
+        self.facts = std::mem::take(&mut self.facts).with_status(status);
+        // A server's own would have more to it: the headers, at least, that it stood in.
+        if status.metadata().is_empty() && status.details().is_empty() {
+            self.look_at_clients_words(status);
         }
-        let details = status.get_error_details();
+    }
+
+    fn look_at_clients_words(&mut self, status: &Status) {
+        let message = status.message();
+        if let Some(http) = message.strip_prefix(FROM_HTTP).and_then(|http| http.parse().ok()) {
+            // What stands before the service has answered in its place.
+            self.facts.grpc = None;
+            self.facts.status.get_or_insert(http);
+        } else if message.starts_with(NOT_READY) && status.code() == Code::Unknown {
+            self.transport(Some(Transport::Connect));
+        } else if message.starts_with(CUT_SHORT) {
+            self.transport(Some(Transport::BodyCutShort));
+        }
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// What a status tells that came over the wire. All of it is the server's word: what
+    /// [`from_error`](Facts::from_error) would know for a client's own, that nothing was sent, any server may say.
+    pub(crate) fn of_answered(status: &Status) -> Facts<'a> {
+        Facts::new().with_status(status)
+    }
+
+    fn with_status(self, status: &Status) -> Facts<'a> {
+        let mut facts = self.message(status.message().to_owned()).headers(status.metadata().as_ref());
+        facts.grpc = GrpcCode::from_number(i32::from(status.code()));
+        let details = error_details(status);
         if let Some(delay) = details.retry_info().and_then(|info| info.retry_delay) {
             facts = facts.retry_info(delay);
         }
@@ -63,13 +87,22 @@ impl Found<'_> {
         for violation in details.quota_failure().iter().flat_map(|failure| &failure.violations) {
             facts = facts.quota(violation.quota_id.clone()).quota(violation.description.clone());
         }
-        self.facts = facts;
-        if status.message().starts_with(NOT_READY) {
-            self.transport(Some(Transport::Connect));
-        } else if status.message().starts_with(CUT_SHORT) {
-            self.transport(Some(Transport::BodyCutShort));
-        }
+        facts
     }
+}
+
+/// The details that a status carries, whatever bytes a server sent for them: what cannot be read is left out.
+///
+/// `tonic_types::StatusExt::get_error_details` by itself panics where integer overflow is checked, as in debug builds, at the
+/// most negative of delays.
+pub fn error_details(status: &Status) -> ErrorDetails {
+    let Ok(mut carried) = tonic_types::Status::decode(status.details()) else { return ErrorDetails::new() };
+    let is_negative = |any: &[u8]| {
+        let delay = pb::RetryInfo::decode(any).ok().and_then(|info| info.retry_delay);
+        delay.is_some_and(|delay| delay.seconds < 0)
+    };
+    carried.details.retain(|any| any.type_url != RetryInfo::TYPE_URL || !is_negative(&any.value));
+    carried.get_error_details()
 }
 
 /// A status of tonic 0.12 by its text, `status: NotFound, message: "no topic", details: [8, 5], metadata: ..`: what by-hand

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -94,4 +96,19 @@ proptest! {
             Seen::Start => prop_assert!(!is_short),
         }
     }
+}
+
+/// However small the pieces that it comes in.
+#[test]
+fn what_is_read_ahead_takes_no_more_memory_than_it_has_bytes() {
+    let crumbs = std::iter::repeat_n((Bytes::from_static(b"x"), false), 2 * READ_AHEAD).collect();
+    let body = Scripted { frames: crumbs, is_pending: false, ending: Ending::Whole };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let body = Body::wrap(body);
+    let mut read = None;
+    let allocated = allocation_counter::measure(|| {
+        read = Some(runtime.block_on(Read::ahead(body, &FakeClock::new(), None)));
+    });
+    assert!(allocated.bytes_max < 4 * READ_AHEAD as u64, "{allocated:?}");
+    assert_eq!(read.map(|read| read.start.data.len()), Some(READ_AHEAD));
 }
