@@ -24,10 +24,11 @@ use storage::StorageCall;
 /// use gcloud_storage::client::{Client, ClientConfig};
 /// use reqwest_middleware::ClientBuilder;
 ///
-/// # fn demo() {
+/// # fn demo(config: ClientConfig) {
 /// let options = GcpOptions::new().account("projects/my-project");
 /// let http = ClientBuilder::new(reqwest::Client::new()).with(http_middleware(options)).build();
-/// let storage = Client::new(ClientConfig { http: Some(http), ..ClientConfig::default() });
+/// // `config` is `ClientConfig::default().with_auth().await?`; the default alone has no credentials, and panics for one.
+/// let storage = Client::new(ClientConfig { http: Some(http), ..config });
 /// # let _ = storage;
 /// # }
 /// ```

@@ -51,8 +51,8 @@ impl GcpOptions {
     }
 
     /// The account that calls are charged to whose resource and credentials name none: `projects/my-project`,
-    /// `folders/123`, `organizations/456`. Unset, it is a label of this client alone, so that calls of unknown accounts
-    /// are never counted together.
+    /// `folders/123`, `organizations/456`; `my-project` alone means `projects/my-project`. Unset, empty, or a placeholder such
+    /// as `-`, it is a label of this client alone, so that calls of unknown accounts are never counted together.
     pub fn account(mut self, account: impl Into<String>) -> Self {
         self.account = Some(account.into());
         self

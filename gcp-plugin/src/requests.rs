@@ -54,8 +54,8 @@ impl<'a> RequestHead<'a> {
         self.headers
     }
 
-    /// A header's text.
-    pub(crate) fn header(&self, name: &str) -> Option<&'a str> {
+    /// A header's text; `None` if it is missing or is none.
+    pub fn header(&self, name: &str) -> Option<&'a str> {
         self.headers.get(name)?.to_str().ok()
     }
 }

@@ -64,10 +64,14 @@
 //! UNAVAILABLE as a matter of course, nor as a throttle: the limit that was met then is one on what is delivered, and
 //! opening streams at a lower rate would not help. If opening is what is limited, the next one hears of it at its head.
 //!
+//! Who drops the answer of a bidirectional call ends the request's stream too: as long as that goes on, tonic keeps the call
+//! open on the wire, with or without this layer.
+//!
 //! # Deadlines
 //!
 //! A `grpc-timeout` (`tonic::Request::set_timeout`) bounds the whole RPC, waits and retries included, and each send carries what
-//! is left of it. tonic's channel fails then with its own error; other channels are cut off a moment later. The policy's
+//! is left of it. Up to the headers tonic's channel fails then with its own error; a body that is late, and other channels,
+//! are cut off a moment later, with the last attempt's error or a refusal. The policy's
 //! deadline bounds waiting and retrying, its attempt timeout each attempt: up to the headers, and of a unary RPC up to
 //! the end.
 //!

@@ -61,6 +61,8 @@
 //! | 408, 500, 502, 503, 504, a connection that broke, an attempt that timed out | yes | no |
 //! | anything else | no | no |
 //!
+//! A 503 slows the host down besides, as it is what servers say that have too much to do.
+//!
 //! What an answer means is said in [`classify`](crate::classify), what GitHub, GitLab, Cloudflare and the IETF's drafts say of
 //! waiting at [`RetryAfter`](crate::RetryAfter). [`HttpTarget`], [`Resilience`] and [`CallOptions`] may say otherwise of what is
 //! idempotent. A body that cannot be copied, as a stream, is paced and counted but not sent again.

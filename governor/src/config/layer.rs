@@ -124,10 +124,12 @@ impl Over for Service {
 impl Layer {
     /// What is set out of the box beyond the generic settings: AWS throttles EC2 by the operation
     /// (<https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>), and so does Google Cloud with Cloud Asset
-    /// (<https://cloud.google.com/asset-inventory/docs/quota>).
+    /// (<https://cloud.google.com/asset-inventory/docs/quota>) and, by kinds of operations, with Pub/Sub
+    /// (<https://cloud.google.com/pubsub/quotas>: publishers, pulls, acknowledgements and administration apart).
     pub(super) fn built_in() -> Layer {
-        const PER_OPERATION: [(&str, &str); 2] = [("aws", "ec2"), ("gcp", "cloudasset")];
-        let of = |(provider, service): (&str, &str)| {
+        const PER_OPERATION: [(&str, &str); 3] = [("aws", "ec2"), ("gcp", "cloudasset"), ("gcp", "pubsub")];
+        let mut providers: BTreeMap<String, Provider> = BTreeMap::new();
+        for (provider, service) in PER_OPERATION {
             let path = format!("ratelimit.{provider}.services.{service}.per_operation");
             let marked = Service {
                 key: service.to_owned(),
@@ -135,10 +137,9 @@ impl Layer {
                 law: None,
                 rates: Rates::default(),
             };
-            let services = BTreeMap::from([(service.to_owned(), marked)]);
-            (provider.to_owned(), Provider { services, ..Provider::default() })
-        };
-        Layer { providers: PER_OPERATION.map(of).into(), ..Layer::default() }
+            providers.entry(provider.to_owned()).or_default().services.insert(service.to_owned(), marked);
+        }
+        Layer { providers, ..Layer::default() }
     }
 
     /// Reads a document; whatever is wrong with it goes to `problems`.

@@ -43,6 +43,7 @@
 //!   gcp:
 //!     services:
 //!       cloudasset: { per_operation: true }
+//!       pubsub: { per_operation: true }
 //! # "#;
 //! # assert_eq!(cloud_governor::Config::from_yaml(text, "docs")?, cloud_governor::Config::default());
 //! # Ok::<(), cloud_governor::ConfigError>(())

@@ -25,6 +25,7 @@ fn the_defaults_are_those_of_the_contract() {
         assert_eq!(provider.rules, []);
         assert_eq!(provider.is_per_operation(&of("ec2", Some("DescribeVpcs"))), name == "aws");
         assert_eq!(provider.is_per_operation(&of("cloudasset", Some("ListAssets"))), name == "gcp");
+        assert_eq!(provider.is_per_operation(&of("pubsub", Some("Publish"))), name == "gcp");
     }
 }
 
