@@ -5,7 +5,7 @@ use cloud_governor::{Class, Classification, Rules, Scope};
 #[cfg(feature = "clients")]
 use proptest::prelude::*;
 use tonic::{Code, Status};
-use tonic_types::{ErrorDetails, QuotaViolation};
+use tonic_types::{ErrorDetails, QuotaViolation, StatusExt};
 
 use super::*;
 
@@ -125,5 +125,18 @@ proptest! {
         let (one, other) = (Told::of_status(&status), Told::of(&official));
         prop_assert_eq!((&one.consumer, one.limit), (&other.consumer, other.limit));
         prop_assert_eq!(verdict(one), verdict(other));
+    }
+}
+
+/// Seconds as they are written in ten bytes: five, and the least that there are.
+#[test]
+fn a_delay_beyond_all_bounds_is_no_delay() {
+    const TYPE: &[u8] = b"type.googleapis.com/google.rpc.RetryInfo";
+    for (first, last, delay) in [(0x85, 0x00, Some(Duration::from_secs(5))), (0x80, 0x01, None)] {
+        let seconds = [&[0x08, first][..], &[0x80; 8], &[last]].concat();
+        let any = [&[10, 40], TYPE, &[18, 13, 10, 11], &seconds].concat();
+        let details = [&[26, 57], &any[..]].concat();
+        let status = Status::with_details(EXHAUSTED, "Quota exceeded.", details.into());
+        assert_eq!(Told::of_status(&status).facts.retry_after(), delay);
     }
 }
