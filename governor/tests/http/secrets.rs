@@ -1,7 +1,7 @@
 //! Nothing of a request but its scope reaches a log, a refusal, a summary or a `Debug`.
 
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use cloud_governor::middleware::GovernorMiddleware;
 use cloud_governor::{Refusal, Scope};
@@ -49,6 +49,13 @@ impl Subscriber for Log {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+/// Comes first in every test. Without a subscriber of the process, one of a task may miss an event that another test comes
+/// by first at the same time: whether anybody listens is remembered for each place.
+pub(crate) fn listening() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Log::default()).expect("nobody else sets one"));
 }
 
 const SECRETS: [&str; 6] = ["hunter2", "t0ken", "q-secret", "p-secret", "b-secret", "a-secret"];
