@@ -50,6 +50,12 @@ impl Program {
         ExitCode::FAILURE
     }
 
+    /// Ends over something that has an exit code of its own.
+    pub(crate) fn failed_by(self, error: &dyn Error, code: u8) -> ExitCode {
+        self.complain(error);
+        ExitCode::from(code)
+    }
+
     /// Writes the result to standard output and ends with this code.
     pub(crate) fn finish(self, code: u8, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> ExitCode {
         let mut out = io::stdout().lock();

@@ -7,7 +7,8 @@ use std::time::Instant;
 use cloud_governor::{Governor, Scope, configure};
 
 use super::client::Client;
-use super::job::run;
+use super::failure::{FAILED, Failure, SetUpError};
+use super::job::{Outcome, run};
 use super::ledger::Ledger;
 use super::options::{Args, UsageError};
 use super::report::PubsubReport;
@@ -15,9 +16,6 @@ use crate::inventory::INTERRUPTED;
 use crate::program::{Program, interrupted};
 use crate::sim::gcp::pubsub::{Bucket, Project, Pubsub, Rpc, SERVICE, kilobytes};
 use crate::sim::{Ideal, Report};
-
-/// The exit code of a run that lost a message.
-const LOST: u8 = 1;
 
 /// Runs the program. Everything that can be wrong with the configuration is found before anything is sent.
 pub async fn main(args: Args) -> ExitCode {
@@ -32,7 +30,7 @@ pub async fn main(args: Args) -> ExitCode {
     };
     match report {
         Ok(report) => {
-            let code = if report.count.lost > 0 { LOST } else { 0 };
+            let code = exit_code(report.count.lost > 0, report.last_failure.as_ref());
             program.finish(code, |out| {
                 if args.json {
                     serde_json::to_writer(&mut *out, &report)?;
@@ -42,8 +40,15 @@ pub async fn main(args: Args) -> ExitCode {
                 governor.messages().iter().try_for_each(|message| writeln!(out, "{message}"))
             })
         }
-        Err(error) => program.failed(error.as_ref()),
+        Err(error) => {
+            let code = error.downcast_ref().map_or(FAILED, SetUpError::exit_code);
+            program.failed_by(error.as_ref(), code)
+        }
     }
+}
+
+fn exit_code(lost: bool, last: Option<&Failure>) -> u8 {
+    if lost { last.map_or(FAILED, Failure::exit_code) } else { 0 }
 }
 
 fn prepare(args: &Args) -> Result<(Arc<Pubsub>, Governor), UsageError> {
@@ -62,13 +67,13 @@ async fn report(args: &Args, pubsub: Arc<Pubsub>, governor: &Governor) -> anyhow
     let started = Instant::now();
     let mut slots_in_use = 0;
     let finish = || slots_in_use = pubsub.projects().iter().map(|project| slots(governor, project)).sum();
-    let (failed, streams) = run(args, &pubsub, clients, &ledger, finish).await?;
+    let Outcome { failed, streams, gave_up, last: last_failure } = run(args, &pubsub, clients, &ledger, finish).await?;
     let wall = started.elapsed();
     let (service, truth) = (pubsub.tally(), server.truth());
     server.stop().await;
     let seen = Report::new(truth.snapshot(), wall, ideal(args, &pubsub));
     let (mode, count) = (args.mode(), ledger.count());
-    Ok(PubsubReport { mode, count, failed, streams, slots_in_use, service, seen })
+    Ok(PubsubReport { mode, count, failed, last_failure, gave_up, streams, slots_in_use, service, seen })
 }
 
 /// The slots in use of a project's account, whichever RPC has them.

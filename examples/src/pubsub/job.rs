@@ -1,8 +1,8 @@
 //! The job: publishes, pulls and acknowledges.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tonic::{Status, Streaming};
 
 use super::client::Client;
+use super::failure::{Failure, SetUpError};
 use super::ledger::Ledger;
 use super::options::{Args, Pulling};
 use crate::sim::gcp::pubsub::Pubsub;
@@ -50,6 +51,20 @@ pub struct Streams {
     pub open: u64,
 }
 
+/// What a job comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Calls that failed.
+    pub failed: Failures,
+    /// Streams.
+    pub streams: Streams,
+    /// Whether it was given up, as nothing went on any more.
+    pub gave_up: bool,
+    /// The last of those failures.
+    pub last: Option<Failure>,
+}
+
 #[derive(Debug, Default)]
 struct Tallies {
     publish: AtomicU64,
@@ -59,6 +74,8 @@ struct Tallies {
     open: AtomicU64,
     /// Acknowledgements under way.
     acknowledging: AtomicU64,
+    /// The last failure of a call.
+    last: Mutex<Option<Failure>>,
 }
 
 /// One project's part of the job.
@@ -75,27 +92,33 @@ struct Part {
     bytes: usize,
 }
 
-/// Does the job. `finish` is called when it is done, before what is still open is closed.
+/// Does the job, until it is done or nothing has gone on for as long as `--patience` says. `finish` is called then, before what
+/// is still open is closed.
 ///
 /// # Errors
-/// The service's, where a topic or a subscription could not be made.
+/// [`SetUpError`].
 pub async fn run(
     args: &Args,
     pubsub: &Pubsub,
     clients: Vec<Client>,
     ledger: &Arc<Ledger>,
     finish: impl FnOnce(),
-) -> Result<(Failures, Streams), Status> {
+) -> Result<Outcome, SetUpError> {
     let tallies = Arc::new(Tallies::default());
     let parts = parts(args, pubsub, clients, ledger, &tallies);
-    let mut set_up = JoinSet::new();
-    for part in &parts {
-        let part = Arc::clone(part);
-        set_up.spawn(async move { part.set_up().await });
+    ledger.moved_on();
+    tokio::select! {
+        made = set_up(&parts) => made.map_err(SetUpError::Failed)?,
+        () = ledger.stalled(args.patience) => {
+            let patience = args.patience;
+            return Err(match tallies.take_last() {
+                Some(last) => SetUpError::GivenUp { patience, last },
+                None => SetUpError::Silent { patience },
+            });
+        }
     }
-    while let Some(done) = set_up.join_next().await {
-        done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
-    }
+    // What failed at first was made in the end.
+    tallies.take_last();
 
     // Both sets end with this function, whatever is under way.
     let (mut publishing, mut pulling) = (JoinSet::new(), JoinSet::new());
@@ -109,13 +132,33 @@ pub async fn run(
             publishing.spawn(async move { part.publish().await });
         }
     }
-    while publishing.join_next().await.is_some() {}
     let left = || pubsub.tally().left + tallies.acknowledging.load(Ordering::Relaxed);
-    while left() > 0 && ledger.idle() < args.patience {
-        tokio::time::sleep(LOOK).await;
-    }
+    let done = async {
+        while publishing.join_next().await.is_some() {}
+        while left() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let gave_up = tokio::select! {
+        () = done => false,
+        () = ledger.stalled(args.patience) => true,
+    };
     finish();
-    Ok(tallies.read())
+    let (failed, streams) = tallies.read();
+    Ok(Outcome { failed, streams, gave_up, last: tallies.take_last() })
+}
+
+/// Makes all topics and subscriptions. What is under way ends with the future.
+async fn set_up(parts: &[Arc<Part>]) -> Result<(), Failure> {
+    let mut making = JoinSet::new();
+    for part in parts {
+        let part = Arc::clone(part);
+        making.spawn(async move { part.set_up().await });
+    }
+    while let Some(made) = making.join_next().await {
+        made.unwrap_or_else(|error| Err(Status::internal(error.to_string()))).map_err(|error| Failure::of(&error))?;
+    }
+    Ok(())
 }
 
 fn parts(
@@ -152,14 +195,20 @@ impl Part {
         loop {
             let made = async {
                 self.client.create_topic(&self.topic).await?;
+                self.ledger.moved_on();
                 self.client.create_subscription(&self.subscription, &self.topic).await
             };
             match made.await {
-                Err(_) if attempt < SETUP_ATTEMPTS => {
+                Ok(()) => {
+                    self.ledger.moved_on();
+                    return Ok(());
+                }
+                Err(error) if attempt < SETUP_ATTEMPTS => {
+                    self.tallies.note(&error);
                     attempt += 1;
                     tokio::time::sleep(PAUSE).await;
                 }
-                made => return made,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -243,6 +292,7 @@ impl Part {
 
     fn failed(&self, rpc: &str, tally: &AtomicU64, error: &Status) {
         tally.fetch_add(1, Ordering::Relaxed);
+        self.tallies.note(error);
         tracing::debug!(target: "pubsub", rpc, topic = self.topic, code = ?error.code(), reason = error.message(), "failed");
     }
 }
@@ -253,6 +303,14 @@ impl Tallies {
         let (publish, pull, acknowledge) = (read(&self.publish), read(&self.pull), read(&self.acknowledge));
         let streams = Streams { opened: read(&self.opened), open: read(&self.open) };
         (Failures { publish, pull, acknowledge }, streams)
+    }
+
+    fn note(&self, error: &Status) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Failure::of(error));
+    }
+
+    fn take_last(&self) -> Option<Failure> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

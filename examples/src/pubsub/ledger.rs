@@ -66,9 +66,20 @@ impl Ledger {
         }
     }
 
-    /// For how long nothing went on.
-    pub fn idle(&self) -> Duration {
-        self.lock().moved.elapsed()
+    /// Something went on that is no message.
+    pub fn moved_on(&self) {
+        drop(self.moved());
+    }
+
+    /// Ready once nothing has gone on for so long.
+    pub async fn stalled(&self, patience: Duration) {
+        loop {
+            let left = patience.saturating_sub(self.lock().moved.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
     }
 
     /// All of it.
@@ -110,5 +121,24 @@ mod tests {
         let count = Count { messages: 4, published: 3, received: 4, lost: 0, duplicated: 2 };
         assert_eq!(ledger.count(), count);
         assert_eq!(Ledger::new(2).count().lost, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_stalls_when_nothing_has_gone_on_for_as_long_as_the_patience_lasts() {
+        let patience = Duration::from_secs(5);
+        let ledger = Ledger::new(1);
+        let began = Instant::now();
+        let moves = async {
+            for step in 0..3_u8 {
+                tokio::time::sleep(Duration::from_secs(4)).await;
+                match step {
+                    0 => ledger.moved_on(),
+                    1 => ledger.published(0..1),
+                    _ => ledger.received(b"0"),
+                }
+            }
+        };
+        tokio::join!(moves, ledger.stalled(patience));
+        assert_eq!(began.elapsed(), Duration::from_secs(12) + patience);
     }
 }

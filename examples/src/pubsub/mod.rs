@@ -17,11 +17,14 @@
 //! acknowledgement that fails is repeated a second later, or left to the service, which delivers the message again. Requests
 //! are counted by the server.
 //!
-//! The run ends when everything is published, or failed to be, and the service has nothing left to deliver; or when nothing
-//! more comes for a while (`--patience`).
+//! The run ends when everything is published, or failed to be, and the service has nothing left to deliver; or when no topic or
+//! subscription was made, and nothing was published or came, for a while (`--patience`). Where topics or subscriptions could
+//! not be made, or messages were lost, and the governor refused the last call that failed, the exit code is the
+//! [refusal's](cloud_governor::RefusalKind::exit_code).
 
 mod app;
 mod client;
+mod failure;
 mod job;
 mod ledger;
 mod options;
@@ -29,7 +32,8 @@ mod report;
 
 pub use app::main;
 pub use client::{Client, ClientError};
-pub use job::{Failures, Streams, run};
+pub use failure::{Failure, SetUpError};
+pub use job::{Failures, Outcome, Streams, run};
 pub use ledger::{Count, Ledger};
 pub use options::{Args, Mode, Pulling, Rate, UsageError};
 pub use report::PubsubReport;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,10 +8,11 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use cloud_governor::{Config, ConfigError};
 
+use super::report::LEGEND;
 use crate::inventory::Log;
+use crate::sim::Fault;
 use crate::sim::gcp::Telling;
 use crate::sim::gcp::pubsub::{Bucket, Limits, Pubsub};
-use crate::sim::{Fault, InvalidLimit};
 
 /// The limits that the simulation has unless it is told otherwise, as the governor is told of them.
 const BUILT_IN: &str = include_str!("../../pubsub.yaml");
@@ -20,13 +22,17 @@ const BUILT_IN: &str = include_str!("../../pubsub.yaml");
 const RATES: [(Bucket, f64); 4] =
     [(Bucket::Publish, 20.0), (Bucket::Pull, 10.0), (Bucket::Acknowledge, 10.0), (Bucket::Administrator, 10.0)];
 
+/// The most that a quota may grant in a second.
+const HIGHEST: f64 = 1e9;
+
 /// Publishes messages to a simulated Pub/Sub and pulls and acknowledges them again, with generated tonic clients whose
 /// channels are governed; and tells what became of them.
 ///
 /// Exit codes: 0 no message was lost; 1 some were, or something else went wrong; 2 the command line or the configuration is of
-/// no use; 130 stopped by Ctrl-C.
+/// no use; 69, 74, 75, 76 some messages were lost, or no topic or subscription could be made, and the governor refused the last
+/// call that failed (circuit open, attempts timed out, deadline, retry budget); 130 stopped by Ctrl-C.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "pubsub", version, max_term_width = 110)]
+#[command(name = "pubsub", version, max_term_width = 110, after_help = format!("What the server counts:\n{LEGEND}"))]
 #[non_exhaustive]
 pub struct Args {
     /// Messages, shared out among the projects.
@@ -50,17 +56,18 @@ pub struct Args {
     /// Pullers, or streams, in each project.
     #[arg(long, default_value_t = 4, value_name = "PULLERS", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub pullers: u32,
-    /// Without the governor: with the retry of the client library.
+    /// Without the governor: with the retry of the client library. A switch, which takes no value here.
     #[arg(long)]
     pub ungoverned: bool,
-    /// When a run is given up in which nothing goes on any more.
-    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// When a run is given up, from its first call on, in which nothing goes on any more: no topic or subscription is made, and
+    /// nothing is published or comes. Quotas of a --window need more than that window.
+    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = lasting)]
     pub patience: Duration,
     /// A quota of the simulation, per project and second: Publish=20, Pull=10, Acknowledge=10, administrator=10.
     #[arg(long = "limit", value_name = "QUOTA=RATE")]
     pub limits: Vec<Rate>,
     /// Quotas of whole windows of this length, as Google's are of minutes, in place of ones that refill all the time.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = lasting)]
     pub window: Option<Duration>,
     /// Refusals that tell when to come again.
     #[arg(long)]
@@ -120,9 +127,27 @@ pub enum UsageError {
     /// No quota.
     #[error("`{0}` is no quota: write it such as Publish=20; there are Publish, Pull, Acknowledge and administrator")]
     Rate(String),
-    /// A quota that grants nothing.
-    #[error("--limit, --window: {0}")]
-    Limit(#[from] InvalidLimit),
+    /// A quota of nothing, or of no end.
+    #[error("a quota is above 0 and at most {HIGHEST}")]
+    Extreme,
+    /// A time that does not last.
+    #[error("it has to be longer than 0")]
+    NoTime,
+    /// No time.
+    #[error(transparent)]
+    Time(#[from] humantime::DurationError),
+    /// A quota that comes to less than one call in a second, which none would ever pass.
+    #[error("--limit {0} is too little: without --window it has to be 1 at least")]
+    Little(Rate),
+    /// A quota that comes to less than one call in a window.
+    #[error("--window {} is too short for --limit {rate}: that grants {} in a window, and has to grant 1 at least",
+        humantime::format_duration(*window), rate.within(*window))]
+    Short {
+        /// The quota, as it was set or as it is by itself.
+        rate: Rate,
+        /// The window.
+        window: Duration,
+    },
     /// The governor's configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -136,8 +161,41 @@ impl FromStr for Rate {
             |name: &str| Bucket::ALL.into_iter().find(|bucket| bucket.name().strip_prefix("pubsub.") == Some(name));
         let rate = text.split_once('=').and_then(|(name, rate)| Some((known(name)?, rate.parse().ok()?)));
         let (bucket, per_second) = rate.ok_or_else(|| UsageError::Rate(text.to_owned()))?;
-        Ok(Rate { bucket, per_second })
+        if per_second > 0.0 && per_second <= HIGHEST {
+            Ok(Rate { bucket, per_second })
+        } else {
+            Err(UsageError::Extreme)
+        }
     }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.bucket.name();
+        write!(f, "{}={}", name.strip_prefix("pubsub.").unwrap_or(name), self.per_second)
+    }
+}
+
+impl Rate {
+    /// What is granted in a window.
+    fn within(&self, window: Duration) -> f64 {
+        self.per_second * window.as_secs_f64()
+    }
+
+    /// These limits, with this one.
+    fn limit(self, limits: Limits, window: Option<Duration>) -> Result<Limits, UsageError> {
+        // The rate and the window are above 0 and finite: there is nothing else that can be wrong with them.
+        limits.per_second(self.bucket, self.per_second, window).map_err(|_| match window {
+            None => UsageError::Little(self),
+            Some(window) => UsageError::Short { rate: self, window },
+        })
+    }
+}
+
+/// A time that lasts.
+fn lasting(text: &str) -> Result<Duration, UsageError> {
+    let time = humantime::parse_duration(text)?;
+    if time.is_zero() { Err(UsageError::NoTime) } else { Ok(time) }
 }
 
 impl Args {
@@ -149,13 +207,14 @@ impl Args {
     /// The simulated Pub/Sub.
     ///
     /// # Errors
-    /// [`UsageError::Limit`].
+    /// [`UsageError::Little`] and [`UsageError::Short`].
     pub fn pubsub(&self) -> Result<Pubsub, UsageError> {
-        let set = self.limits.iter().map(|rate| (rate.bucket, rate.per_second));
+        // A quota that is set twice is as it was set last.
+        let set = |bucket| self.limits.iter().rev().find(|rate| rate.bucket == bucket).copied();
         let limits = RATES
             .into_iter()
-            .chain(set)
-            .try_fold(Limits::default(), |limits, (bucket, rate)| limits.per_second(bucket, rate, self.window))?;
+            .map(|(bucket, per_second)| set(bucket).unwrap_or(Rate { bucket, per_second }))
+            .try_fold(Limits::default(), |limits, rate| rate.limit(limits, self.window))?;
         let telling = Telling { retry_info: self.retry_info, ..Telling::default() };
         Ok(Pubsub::new(self.projects, limits).telling(telling).hurried(self.hurry))
     }
@@ -205,8 +264,11 @@ mod tests {
     fn quotas_are_set_by_name_and_cannot_be_nothing() {
         let pubsub = |line: &str| parse(line).expect("it parses").pubsub();
         assert!(pubsub("pubsub --limit Publish=5 --limit administrator=1 --window 2s").is_ok());
-        assert!(matches!(pubsub("pubsub --limit Publish=0"), Err(UsageError::Limit(_))));
-        for rate in ["Publish", "publish=5", "Publish=many", "StreamingPull=5"] {
+        assert!(pubsub("pubsub --limit Publish=0.5 --window 2s").is_ok());
+        assert!(pubsub("pubsub --limit Publish=0.5 --limit Publish=5").is_ok());
+        assert!(matches!(pubsub("pubsub --limit Publish=0.5"), Err(UsageError::Little(_))));
+        assert!(matches!(pubsub("pubsub --limit Publish=0.5 --window 1s"), Err(UsageError::Short { .. })));
+        for rate in ["Publish", "publish=5", "Publish=many", "StreamingPull=5", "Pull=-1", "Pull=NaN", "Pull=inf"] {
             assert!(parse(&format!("pubsub --limit {rate}")).is_err(), "{rate}");
         }
     }

@@ -101,7 +101,7 @@ fn the_library_s_own_retry_gives_up_where_the_quota_is_used_up_longer_than_it_tr
 
 #[test]
 fn a_call_that_fails_for_good_is_sent_as_often_as_the_governor_says_and_the_library_adds_nothing() {
-    let line = "--projects 1 --messages 1 --patience 1ms --fault fail=503:operation=Publish";
+    let line = "--projects 1 --messages 1 --fault fail=503:operation=Publish";
     let told = run_with("max_retries: 2, base_delay: 0.01, max_backoff: 0.02", line);
     assert_eq!((told.code, told.seen("Publish", "requests")), (Some(1), 3), "{}", told.report);
     let told = run(&format!("{line} --ungoverned"));
@@ -136,7 +136,12 @@ fn for_people_there_is_a_table() {
     let first = said.lines().next().unwrap_or_default();
     assert_eq!(first, "30 messages: 30 published, 30 received, 0 lost, 0 duplicated");
     assert!(said.contains("3 streams opened, 3 of them open at the end, with 0 slots in use"), "{said}");
-    assert!(said.contains("pubsub.Publish") && said.contains("the buckets' bursts cover the whole job"), "{said}");
+    assert!(
+        said.contains("pubsub.Publish")
+            && said.contains("faulted: struck by a --fault")
+            && said.contains("the buckets' bursts cover the whole job"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -144,9 +149,7 @@ fn what_is_of_no_use_ends_it_before_anything_is_sent() {
     for line in [
         "--messages 0",
         "--projects 0",
-        "--limit Publish=0",
         "--limit Seek=5",
-        "--window 0s",
         "--pull push",
         "--fault earthquake",
         "--ungoverned --config governor.yaml",
@@ -155,6 +158,83 @@ fn what_is_of_no_use_ends_it_before_anything_is_sent() {
         let output = pubsub(line).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn a_bad_quota_window_or_patience_is_told_by_its_own_name_and_what_it_may_be() {
+    for (line, flag, said) in [
+        ("--limit Publish=0", "'Publish=0' for '--limit", "a quota is above 0"),
+        ("--limit Publish=-5", "'Publish=-5' for '--limit", "a quota is above 0"),
+        ("--window 0s", "'0s' for '--window", "it has to be longer than 0"),
+        ("--window soon", "'soon' for '--window", "expected number"),
+        ("--patience 0s", "'0s' for '--patience", "it has to be longer than 0"),
+        ("--limit Pull=0.5", "--limit Pull=0.5 is too little", "has to be 1 at least"),
+        ("--window 10ms", "--window 10ms is too short for --limit Publish=20", "grants 0.2 in a window"),
+    ] {
+        let output = pubsub(line).output().expect("the program starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
+        assert!(told.contains(flag) && told.contains(said), "{line}: {told}");
+        let other = if flag.contains("--limit") { "--window <" } else { "--limit <" };
+        assert!(!told.contains(other) && !told.contains("bucket"), "{line}: {told}");
+    }
+}
+
+#[test]
+fn where_there_is_no_service_the_patience_ends_the_set_up() {
+    for line in ["--patience 300ms --fault down", "--patience 300ms --fault down --ungoverned --projects 1"] {
+        let output = pubsub(line).output().expect("the program starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.stdout.is_empty() && output.status.code().is_some_and(|code| code != 0), "{line}: {output:?}");
+        assert!(
+            told.contains("no topic or subscription was made for 300ms, and the run is given up"),
+            "{line}: {told}"
+        );
+    }
+}
+
+#[test]
+fn where_the_service_goes_away_the_patience_ends_the_publishing() {
+    let line = "--messages 900 --patience 2s --fault down:operation=Publish";
+    for line in [line.to_owned(), format!("{line} --ungoverned")] {
+        let told = run(&line);
+        assert!(told.code.is_some_and(|code| code != 0), "{}", told.report);
+        assert_eq!((told.count("lost"), &told.report["gave_up"]), (900, &true.into()), "{}", told.report);
+        assert_eq!(told.seen("CreateSubscription", "answered"), 3);
+    }
+}
+
+#[test]
+fn a_refusal_that_ends_the_set_up_is_told_in_its_own_words_and_by_its_exit_code() {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    write!(file, "ratelimit: {{ gcp: {{ max_retries: 0, attempt_timeout: 0.05 }} }}").expect("written");
+    // Asked for often enough, the breaker is open; before that, attempts ran out of time.
+    for (patience, code, kind) in [("1h", 69, "circuit_open"), ("2s", 74, "attempt_timed_out")] {
+        let line = format!("--projects 1 --patience {patience} --fault slow=1h:operation=CreateTopic");
+        let output = pubsub(&line).arg("--config").arg(file.path()).output().expect("the program starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains(&format!("refused by the client-side governor ({kind}) for gcp")), "{told}");
+        assert!(!told.contains("source:") && !told.contains("Broken"), "{told}");
+    }
+}
+
+#[test]
+fn messages_that_a_refusal_lost_end_it_by_the_refusal_s_exit_code() {
+    let told = run_with("max_retries: 0", "--projects 1 --messages 300 --in-flight 1 --fault down:operation=Publish");
+    assert_eq!((told.code, told.count("lost")), (Some(69), 300), "{}", told.report);
+    let last = told.report["last_failure"].as_str().expect("a failure");
+    assert!(last.starts_with("refused by the client-side governor (circuit_open)"), "{last}");
+    assert_eq!(told.report["gave_up"], false);
+}
+
+#[test]
+fn the_help_explains_the_columns_and_the_switch() {
+    let output = pubsub("--help").output().expect("the program starts");
+    let said = String::from_utf8(output.stdout).expect("text");
+    for words in ["answered: with success", "faulted: struck", "refused: with another error", "takes no value here"] {
+        assert!(said.contains(words), "{words}: {said}");
     }
 }
 

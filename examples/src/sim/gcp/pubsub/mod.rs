@@ -8,7 +8,7 @@
 //! A call is charged to the project of its token, or to the one that `x-goog-user-project` names, as Pub/Sub does, whoever
 //! has the topic. Publish and Acknowledge cost what their requests have of kilobytes, begun ones included; Pull, whose answer
 //! is not known yet, and the administrator's operations cost one. A StreamingPull costs nothing ([`Limits`]).
-//! A refused call costs nothing. It is told `RESOURCE_EXHAUSTED` with an `ErrorInfo`, as far as [`Telling`](super::Telling)
+//! A refused call costs nothing. It is told `RESOURCE_EXHAUSTED` with an `ErrorInfo`, as far as [`Telling`]
 //! lets it.
 //!
 //! # Time
