@@ -82,7 +82,7 @@ fn a_limit_is_heard_where_the_operation_has_a_bucket_of_its_own() {
     let told = Told { facts: Facts::new(), consumer: None, limit };
     let scope = |service: &str| Scope::new("gcp", "p", "", service).with_operation("Encrypt");
     assert_eq!(requests.heard(&scope("kms"), &told), limit);
-    assert_eq!(requests.heard(&scope("pubsub"), &told), None);
+    assert_eq!(requests.heard(&scope("storage"), &told), None);
 }
 
 #[test]

@@ -128,7 +128,7 @@ async fn a_call_dropped_in_flight_or_in_line_leaves_nothing() {
 
 #[tokio::test]
 async fn a_probe_dropped_in_flight_leaves_the_circuit_to_the_next() {
-    use cloud_governor::{BreakerState, FakeClock, Scope};
+    use cloud_governor::{BreakerState, FakeClock};
     for on in On::ALL {
         let server = Server::start(|_, number| match number {
             1 => Reply::trailers_only(Code::Unavailable, None),
@@ -139,7 +139,7 @@ async fn a_probe_dropped_in_flight_leaves_the_circuit_to_the_next() {
         let governor = crate::governors::timed(&clock, |gcp| gcp.max_retries(0).breaker_failures(1));
         let client = client(on, &server, by(&governor)).await;
         client.call(Rpc::GetTopic, Ask::default()).await.expect_err("always");
-        let leaf = || governor.inspect(&Scope::new("gcp", "projects/p1", "", "pubsub")).expect("a leaf");
+        let leaf = || crate::governors::inspect(&governor, "projects/p1", "pubsub", "GetTopic");
         clock.advance(leaf().circuit_open_for.expect("an open circuit"));
         let probe = tokio::spawn(client.call(Rpc::GetTopic, Ask::default()));
         until("the probe", || server.count() == 2).await;

@@ -143,8 +143,7 @@ async fn whom_a_call_is_charged_to_may_be_said_by_a_function() {
         let client = client(on, &server, options).await;
         client.call(Rpc::GetBucket, Ask::default()).await.expect("an answer");
         client.call(Rpc::GetTopic, Ask::default()).await.expect("an answer");
-        for known in [Scope::new("gcp", "projects/acme", "", "storage"), Scope::new("gcp", "projects/p1", "", "pubsub")]
-        {
+        for known in [Scope::new("gcp", "projects/acme", "", "storage"), scope("projects/p1", "pubsub", "GetTopic")] {
             assert_eq!(totals_of(&governor, &known).calls, 1, "{on:?}: {:?}", governor.summary());
         }
     }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use cloud_governor::{CallOptions, CallReport, Governor, RefusalKind};
+use cloud_governor::{CallOptions, CallReport, Governor, ProviderBuilder, RefusalKind};
 use futures_util::{StreamExt, stream};
 use tonic::Code;
 use tonic_types::ErrorDetails;
@@ -215,11 +215,16 @@ async fn what_ends_a_stream_that_was_delivering_is_the_callers_and_no_failure() 
     }
 }
 
+/// One circuit for streams and calls, which a single failure opens.
+fn broken_at_once(gcp: ProviderBuilder) -> ProviderBuilder {
+    gcp.max_retries(0).breaker_failures(1).service("pubsub", |pubsub| pubsub.per_operation(false))
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_open_circuit_keeps_streams_from_being_opened() {
     for on in On::ALL {
         let server = Server::always(Reply::trailers_only(Code::Unavailable, None));
-        let governor = governor(|gcp| gcp.max_retries(0).breaker_failures(1));
+        let governor = governor(broken_at_once);
         let client = client(on, &server, by(&governor)).await;
         client.call(Rpc::GetBucket, Ask::of("home")).await.expect_err("always");
         client.call(Rpc::GetTopic, Ask::of("home")).await.expect_err("always");
@@ -245,7 +250,7 @@ async fn a_stream_that_is_opened_closes_a_circuit_that_was_half_open() {
             _ => Reply::grpc(b"").for_each(1_000),
         });
         let clock = FakeClock::new();
-        let governor = crate::governors::timed(&clock, |gcp| gcp.max_retries(0).breaker_failures(1));
+        let governor = crate::governors::timed(&clock, broken_at_once);
         let client = client(on, &server, by(&governor)).await;
         client.call(Rpc::GetTopic, Ask::default()).await.expect_err("always");
         let leaf = cloud_governor::Scope::new("gcp", "projects/p1", "", "pubsub");

@@ -45,7 +45,7 @@ async fn the_options_in_a_requests_extensions_govern_it_alone() {
     assert_eq!(code(layered.call(with_options(options)).await).await, 14);
     assert_eq!((report.attempts(), report.gave_up()), (2, Some(GiveUp::RetriesExhausted)));
     assert_eq!(report.scope(), Some(other.clone()));
-    assert_eq!(governor.summary().scopes.keys().collect::<Vec<_>>(), [&other.service_scope()]);
+    assert_eq!(governor.summary().scopes.keys().collect::<Vec<_>>(), [&other]);
     let options = CallOptions::new().idempotent(false).report(&report);
     assert_eq!(code(layered.call(with_options(options)).await).await, 14);
     assert_eq!((channel.times(), report.gave_up()), (3, Some(GiveUp::NotIdempotent)));
