@@ -15,7 +15,8 @@ async fn clients(config: gcloud_storage::client::ClientConfig) -> anyhow::Result
 
     // Every generated client over the channel: of gcloud-googleapis on tonic 0.14, of google-cloud-googleapis on 0.12.
     let options = GcpOptions::new().account("projects/my-project");
-    let channel = Endpoint::from_static("https://pubsub.googleapis.com").connect_lazy(); // or gcloud-gax's, with its tokens
+    // This one lacks `tls_config` and tokens; gcloud-gax's has both.
+    let channel = Endpoint::from_static("https://pubsub.googleapis.com").connect_lazy();
     let channel = ServiceBuilder::new().layer(grpc_layer(options.clone())).service(channel);
     let publisher = PublisherClient::new(channel);
 
