@@ -82,12 +82,10 @@ impl GrpcTarget for GoogleRpcs {
         Rpc::of(request).is_some_and(|rpc| rpcs::is_unary(rpc.service, rpc.method))
     }
 
-    fn facts<'a>(&self, _: Facts<'a>, status: &'a tonic::Status) -> Facts<'a> {
-        Told::of_status(status).facts
-    }
-
-    fn told(&self, scope: &Scope, status: &tonic::Status) -> Option<(u64, Duration)> {
-        self.requests.heard(scope, &Told::of_status(status))
+    fn told<'a>(&self, scope: &Scope, _: Facts<'a>, status: &'a tonic::Status) -> (Facts<'a>, Option<(u64, Duration)>) {
+        let told = Told::of_status(status);
+        let limit = self.requests.heard(scope, &told);
+        (told.facts, limit)
     }
 }
 

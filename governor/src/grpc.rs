@@ -136,16 +136,16 @@ pub trait GrpcTarget: Send + Sync + 'static {
         false
     }
 
-    /// What a failure's status means, where it tells this service's more than any other's. `facts` are what every service's
-    /// status tells: its code, message, metadata and details.
-    fn facts<'a>(&self, facts: Facts<'a>, _status: &'a tonic::Status) -> Facts<'a> {
-        facts
-    }
-
-    /// Hears a failure's status; how many calls the exceeded limit allows in which time, if the status says so:
-    /// see [`Attempt::limit_told`](crate::Attempt::limit_told).
-    fn told(&self, _scope: &Scope, _status: &tonic::Status) -> Option<(u64, Duration)> {
-        None
+    /// What a failure's status means, where it tells this service's more than any other's, and how many calls the exceeded limit
+    /// allows in which time, if it says so: see [`Attempt::limit_told`](crate::Attempt::limit_told). `facts` are what every
+    /// service's status tells: its code, message, metadata and details.
+    fn told<'a>(
+        &self,
+        _scope: &Scope,
+        facts: Facts<'a>,
+        _status: &'a tonic::Status,
+    ) -> (Facts<'a>, Option<(u64, Duration)>) {
+        (facts, None)
     }
 }
 

@@ -69,10 +69,10 @@ impl Judge {
         if status.code() == Code::Ok {
             return Outcome::Success;
         }
-        if let Some((calls, per)) = self.target.told(&self.scope, status) {
+        let (facts, limit) = self.target.told(&self.scope, Facts::of_answered(status), status);
+        if let Some((calls, per)) = limit {
             attempt.limit_told(calls, per);
         }
-        let facts = self.target.facts(Facts::of_answered(status), status);
         match pushback(status) {
             None => self.facts(facts),
             Some(Pushback::After(delay)) => self.facts(facts.retry_info(delay)),
@@ -88,7 +88,7 @@ impl Judge {
     }
 
     fn meaning(&self, facts: Facts<'_>) -> Classification {
-        self.governor.rules(self.scope.provider()).classify(&facts.in_scope(&self.scope))
+        self.governor.classify(&self.scope, facts)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A target that knows more of a service's statuses than what every status tells.
 
+use std::time::Duration;
+
 use cloud_governor::grpc::{GrpcLayer, GrpcTarget};
 use cloud_governor::{Facts, Resilience, Scope};
 use http::request::Parts;
@@ -24,8 +26,9 @@ impl GrpcTarget for Daily {
         true
     }
 
-    fn facts<'a>(&self, facts: Facts<'a>, status: &'a Status) -> Facts<'a> {
-        if status.code() == Code::ResourceExhausted { facts.quota("1/d/{project}") } else { facts }
+    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, status: &'a Status) -> (Facts<'a>, Option<(u64, Duration)>) {
+        let is_quota = status.code() == Code::ResourceExhausted;
+        (if is_quota { facts.quota("1/d/{project}") } else { facts }, None)
     }
 }
 

@@ -209,8 +209,14 @@ impl GrpcTarget for Target {
     }
 
     /// Every throttle's status names a limit of 5 a second.
-    fn told(&self, _: &Scope, status: &tonic::Status) -> Option<(u64, std::time::Duration)> {
-        (status.code() == tonic::Code::ResourceExhausted).then_some((5, std::time::Duration::from_secs(1)))
+    fn told<'a>(
+        &self,
+        _: &Scope,
+        facts: cloud_governor::Facts<'a>,
+        status: &'a tonic::Status,
+    ) -> (cloud_governor::Facts<'a>, Option<(u64, std::time::Duration)>) {
+        let is_throttle = status.code() == tonic::Code::ResourceExhausted;
+        (facts, is_throttle.then_some((5, std::time::Duration::from_secs(1))))
     }
 }
 
