@@ -6,6 +6,7 @@
 
 mod common;
 mod governors;
+mod log;
 #[allow(dead_code, reason = "half of it is for the clients on tonic")]
 mod reply;
 #[allow(dead_code, reason = "half of it is for the clients on tonic")]

@@ -1,8 +1,6 @@
 //! Tokens and bodies stay where they are.
 
 use std::fmt::Debug;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use cloud_governor::{Governor, RetryPolicy};
@@ -10,55 +8,14 @@ use cloud_governor_gcp::{CallOptions, CallReport, call, facts, refusal};
 use google_cloud_gax::error::Error;
 use tonic::Code;
 use tonic_types::ErrorDetails;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt;
 
 use crate::common::{BUCKET, HOME, TOKEN, assets, by, control, governor, instances, seconds, storage, timed, totals};
+use crate::log::logging;
 use crate::reply::Reply;
 use crate::server::Server;
 
 /// Stands in bodies of requests and of answers, in headers and in trailers.
 const SECRET: &str = "hunter2-of-a-body";
-
-/// What is logged.
-#[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Log;
-
-    fn make_writer(&'a self) -> Log {
-        self.clone()
-    }
-}
-
-/// Logs everything that is ours on this thread.
-fn logging() -> (Log, tracing::subscriber::DefaultGuard) {
-    let log = Log::default();
-    let ours = ["cloud_governor", "cloud_governor_gcp", "cloud_governor_control"];
-    let ours = Targets::new().with_targets(ours.map(|target| (target, tracing::Level::TRACE)));
-    let layer = tracing_subscriber::fmt::layer().with_writer(log.clone()).with_ansi(false);
-    let subscriber = tracing_subscriber::registry().with(ours).with(layer);
-    (log, tracing::subscriber::set_default(subscriber))
-}
 
 fn is_clean(what: &str, text: &str) {
     assert!(!text.contains(TOKEN) && !text.contains(SECRET), "{what}: {text}");

@@ -7,6 +7,8 @@
 #[path = "../real/governors.rs"]
 #[allow(dead_code, reason = "some of it is for the official clients")]
 mod governors;
+#[path = "../real/log.rs"]
+mod log;
 #[path = "../real/reply.rs"]
 #[allow(dead_code, reason = "some of it is for the official clients")]
 mod reply;

@@ -1,9 +1,8 @@
 //! Tokens and bodies stay where they are.
 
 use std::fmt::Debug;
-use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use cloud_governor::grpc::GovernedChannel;
@@ -19,58 +18,16 @@ use token_source::{TokenSource, TokenSourceProvider};
 use tonic::{Code, Request, Status};
 use tonic_types::ErrorDetails;
 use tower::Layer;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt;
 
 use crate::clients::{by, connected};
 use crate::governors::{TOKEN, governor, is_at_rest, totals};
+use crate::log::logging;
 use crate::reply::Reply;
 use crate::server::Server;
 use crate::storage;
 
 /// Stands in bodies of requests and of answers, in headers and in trailers, in queries.
 const SECRET: &str = "hunter2-of-a-body";
-
-// ===== what is logged =====
-
-#[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Log;
-
-    fn make_writer(&'a self) -> Log {
-        self.clone()
-    }
-}
-
-/// Logs everything that is ours on this thread.
-fn logging() -> (Log, tracing::subscriber::DefaultGuard) {
-    let log = Log::default();
-    let ours = ["cloud_governor", "cloud_governor_gcp", "cloud_governor_control"];
-    let ours = Targets::new().with_targets(ours.map(|target| (target, tracing::Level::TRACE)));
-    let layer = tracing_subscriber::fmt::layer().with_writer(log.clone()).with_ansi(false);
-    let subscriber = tracing_subscriber::registry().with(ours).with(layer);
-    (log, tracing::subscriber::set_default(subscriber))
-}
 
 fn is_clean(what: &str, text: &str) {
     assert!(!text.contains(TOKEN) && !text.contains(SECRET), "{what}: {text}");
