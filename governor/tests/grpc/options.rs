@@ -1,7 +1,8 @@
 //! What a request says of itself: its options, its deadline, and that it is governed already.
 
 use cloud_governor::{
-    CallOptions, CallReport, GiveUp, Priority, Refusal, RefusalKind, Resilience, RetryPolicy, Scope, grpc::GrpcLayer,
+    CallOptions, CallReport, GiveUp, Priority, Refusal, RefusalKind, Resilience, RetryPolicy, Scope, Stats,
+    grpc::GrpcLayer,
 };
 use tokio::time::Instant;
 use tower_layer::Layer;
@@ -150,4 +151,26 @@ async fn an_attempt_that_outlives_its_timeout_is_sent_again_the_body_and_readine
     let error = send(&governor, UNARY, policy, &channel).await.unwrap_err();
     assert_eq!(Refusal::find(&*error).unwrap().kind(), RefusalKind::AttemptTimedOut);
     assert_eq!((channel.times(), governor.inspect(&scope()).unwrap().slots_in_use), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_counts_its_own_calls_those_of_its_spawned_tasks_and_open_streams_too() {
+    for target in [UNARY, STREAM] {
+        let (governor, channel, stats) = (governor(""), Channel::new([in_trailers(14), message(0)]), Stats::new());
+        let answered = || {
+            let (governor, channel, target) = (governor.clone(), channel.clone(), target.clone());
+            async move { code(send(&governor, target, retries(1), &channel).await).await }
+        };
+        answered().await;
+        let outside = governor.summary().totals;
+        stats.bind(answered()).await;
+        tokio::spawn(stats.bind(answered())).await.unwrap();
+        let (run, all) = (governor.summary_of(&stats).totals, governor.summary().totals);
+        assert_eq!((run.operations, all.operations), (2, 3));
+        assert_eq!(
+            (run.calls, run.transient_errors),
+            (all.calls - outside.calls, all.transient_errors - outside.transient_errors)
+        );
+        assert!(all.transient_errors > 0);
+    }
 }

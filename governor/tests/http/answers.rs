@@ -13,7 +13,7 @@ use crate::server::{Reply, Server};
 
 /// Takes a failed answer's body for its message, and remembers the length of each.
 #[derive(Clone, Default)]
-struct Reader {
+pub(crate) struct Reader {
     seen: Arc<Mutex<Vec<usize>>>,
     limit: Option<(u64, Duration)>,
 }
@@ -138,10 +138,18 @@ async fn the_last_answer_is_the_callers_where_no_later_one_came() {
     let server = Server::script([Reply::new(503, "half and half").stalled(), Reply::silence()]);
     let clock = FakeClock::new();
     let governor = timed(&clock, |api| {
-        api.max_retries(1).attempt_timeout(seconds(60)).max_backoff(seconds(20)).base_delay(seconds(10))
+        let api = api.max_retries(1).attempt_timeout(seconds(60)).max_backoff(seconds(20)).base_delay(seconds(10));
+        api.deadline(None)
     });
     let client = client(&server, &governor);
     let call = tokio::spawn(async move { client.get(URL).send().await });
+    // However long these take, no time of an attempt's passes until then.
+    until("the first answer", || totals(&governor).throttled == 1 && clock.waiting() > 0).await;
+    while totals(&governor).calls < 2 {
+        clock.advance(seconds(1));
+        tokio::time::sleep(millis(2)).await;
+    }
+    until("the second request", || server.count() == 2).await;
     while !call.is_finished() {
         clock.advance(seconds(1));
         tokio::time::sleep(millis(2)).await;

@@ -5,6 +5,9 @@ use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::task::Poll;
 
+use cloud_governor::{BreakerState, FakeClock};
+
+use crate::answers::Reader;
 use crate::common::*;
 use crate::server::{Reply, Server};
 
@@ -62,4 +65,52 @@ async fn a_thousand_calls_dropped_while_they_wait_leave_no_line_and_take_no_toke
     second.abort();
     until("the slot to come back", || is_at_rest(&governor)).await;
     assert_eq!(totals(&governor).calls, 2);
+}
+
+#[tokio::test]
+async fn a_probe_that_is_dropped_while_its_answer_is_read_leaves_its_place_and_its_slot() {
+    let server = Server::start(|_, number| match number {
+        1 => Reply::new(500, "no"),
+        2 => Reply::new(404, "half and half").stalled(),
+        _ => Reply::ok(),
+    });
+    let clock = FakeClock::new();
+    let governor = timed(&clock, |api| {
+        api.account_concurrency(NonZeroUsize::MIN)
+            .max_retries(0)
+            .breaker_failures(1)
+            .breaker_cooldown(seconds(30))
+            .attempt_timeout(seconds(3))
+    });
+    let client = client_of(&server, &governor, Reader::default());
+    assert_eq!(status(&client.get(URL).send().await), 500);
+    clock.advance(seconds(30));
+    let sleeping = clock.waiting();
+    let probe = tokio::spawn(client.get(URL).send());
+    until("the probe's answer", || server.count() == 2 && clock.waiting() > sleeping).await;
+    // The head has to have come, so that it is the body that is waited for.
+    tokio::time::sleep(millis(50)).await;
+    assert_eq!(state(&governor).slots_in_use, 1);
+    probe.abort();
+    probe.await.unwrap_err();
+    assert!(is_at_rest(&governor));
+    assert_eq!(status(&client.get(URL).send().await), 200);
+    assert_eq!(state(&governor).breaker, BreakerState::Closed);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_while_a_failed_answer_is_put_aside_keeps_neither_slot_nor_connection() {
+    let server = Server::always(Reply::new(503, "half and half").header("retry-after", "60").stalled());
+    let clock = FakeClock::new();
+    let governor =
+        timed(&clock, |api| api.account_concurrency(NonZeroUsize::MIN).max_retries(3).deadline(seconds(100)));
+    let client = client(&server, &governor);
+    let call = tokio::spawn(client.get(URL).send());
+    until("the first answer", || totals(&governor).throttled == 1 && clock.waiting() > 0).await;
+    assert_eq!(server.connections(), 1);
+    call.abort();
+    call.await.unwrap_err();
+    assert!(is_at_rest(&governor));
+    until("the connection to be closed", || server.connections() == 0).await;
+    assert_eq!((totals(&governor).calls, totals(&governor).retries), (1, 0));
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use cloud_governor::{CallOptions, CallReport, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope};
+use cloud_governor::{CallOptions, CallReport, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope, Stats};
 
 use crate::common::*;
 use crate::server::{Reply, Server};
@@ -104,4 +104,16 @@ async fn a_disabled_provider_is_sent_to_once_and_counted() {
     let response = client(&server, &governor).get(URL).send().await.unwrap();
     assert_eq!((response.status().as_u16(), response.text().await.unwrap().as_str()), (503, "no"));
     assert_eq!((server.count(), totals(&governor).calls, totals(&governor).throttled), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn a_run_counts_its_own_requests_those_of_its_spawned_tasks_too() {
+    let server = Server::always(Reply::ok());
+    let governor = governor(|api| api);
+    let client = client(&server, &governor);
+    assert_eq!(status(&client.get(URL).send().await), 200);
+    let stats = Stats::new();
+    assert_eq!(status(&stats.bind(client.get(URL).send()).await), 200);
+    assert_eq!(status(&tokio::spawn(stats.bind(client.get(URL).send())).await.unwrap()), 200);
+    assert_eq!((governor.summary_of(&stats).totals.calls, totals(&governor).calls), (2, 3));
 }
