@@ -86,6 +86,7 @@ mod budget;
 mod bulkhead;
 mod by_hand;
 mod call;
+pub mod catalogue;
 pub mod classify;
 mod clock;
 pub mod config;

@@ -1,0 +1,3 @@
+use super::PublishedLimit;
+
+pub(super) const LIMITS: &[PublishedLimit] = &[];
