@@ -5,6 +5,7 @@
 //! classification of their own.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use tokio::sync::oneshot;
@@ -96,6 +97,7 @@ pub struct Resilience<C = BySource> {
     governor: Option<Governor>,
     policy: RetryPolicy,
     priority: Priority,
+    cost: Option<NonZeroU32>,
     idempotent: Option<bool>,
     classifier: C,
 }
@@ -129,6 +131,13 @@ impl<C> Resilience<C> {
         self
     }
 
+    /// How many units each attempt costs, where the scope's limits count those: see [`Call::cost`].
+    #[must_use]
+    pub fn cost(mut self, units: NonZeroU32) -> Self {
+        self.cost = Some(units);
+        self
+    }
+
     /// Whether the operation may be executed twice: see [`Call::idempotent`].
     #[must_use]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
@@ -149,8 +158,8 @@ impl<C> Resilience<C> {
     }
 
     fn with_classifier<D>(self, classifier: D) -> Resilience<D> {
-        let Resilience { governor, policy, priority, idempotent, classifier: _ } = self;
-        Resilience { governor, policy, priority, idempotent, classifier }
+        let Resilience { governor, policy, priority, cost, idempotent, classifier: _ } = self;
+        Resilience { governor, policy, priority, cost, idempotent, classifier }
     }
 
     /// Wraps a function: see [`resilient`].
@@ -166,7 +175,10 @@ impl<C> Resilience<C> {
     /// goes first.
     pub(crate) fn begin_knowing(&self, scope: &Scope, idempotent: Option<bool>) -> (Governor, Call) {
         let governor = self.governor.clone().unwrap_or_else(get_governor);
-        let call = governor.call(scope).policy(self.policy).priority(self.priority);
+        let mut call = governor.call(scope).policy(self.policy).priority(self.priority);
+        if let Some(units) = self.cost {
+            call.set_cost(units);
+        }
         let call = match self.idempotent.or(idempotent) {
             Some(idempotent) => call.idempotent(idempotent),
             None => call,

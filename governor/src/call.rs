@@ -8,6 +8,7 @@ mod admission;
 mod attempt;
 mod core;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,9 +28,6 @@ use crate::policy::RetryPolicy;
 use crate::registry::Target;
 use crate::scope::Scope;
 use crate::waiters::{Place, Priority};
-
-/// What an attempt takes from each of its leaf's buckets, in tokens.
-const COST: f64 = 1.0;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +128,8 @@ struct Terms {
     policy: RetryPolicy,
     priority: Priority,
     idempotent: Option<bool>,
+    /// What it costs where units are counted; one if it does not say.
+    cost: Option<NonZeroU32>,
     without_slot: bool,
     deadline: Option<Timestamp>,
     /// Whether the provider's deadline is in `deadline`, or a policy's in its stead. It begins with the first admission,
@@ -158,6 +158,10 @@ struct State {
 }
 
 impl Terms {
+    fn units(&self) -> f64 {
+        self.cost.map_or(1.0, |cost| f64::from(cost.get()))
+    }
+
     fn limit_deadline(&mut self, until: Timestamp) {
         self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
     }
@@ -169,8 +173,8 @@ struct Current {
     sent_at: Timestamp,
     slot: Option<Slot>,
     pass: Option<Pass>,
-    /// The tokens it took from each of its leaf's buckets; none if it is not governed.
-    cost: Option<f64>,
+    /// The units that it took from each of its buckets; none if it took nothing.
+    units: Option<f64>,
     /// What the budget paid for it: spent once it is known to have been sent.
     charge: Option<Charge>,
 }
@@ -222,6 +226,35 @@ impl Call {
     /// [`Attempt::finish`].
     pub fn set_idempotent(&mut self, idempotent: bool) {
         self.core.state().terms.idempotent = Some(idempotent);
+    }
+
+    /// How many units each attempt costs: instances to be started, points of a query. It takes as many tokens from the
+    /// buckets that count units ([`Counts::Units`](crate::Counts::Units)), and one from those that count calls. More than a
+    /// bucket holds is taken when it is full, and paid off afterwards. One if it is not said.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// use std::num::NonZeroU32;
+    /// use cloud_governor::{Governor, Outcome, Scope};
+    ///
+    /// // EC2 has 1000 tokens for the instances that RunInstances asks for, besides those for its calls.
+    /// let governor = Governor::builder().build();
+    /// let run = Scope::new("aws", "123456789012", "eu-west-1", "ec2").with_operation("RunInstances");
+    /// let mut call = governor.call(&run).cost(NonZeroU32::new(40).unwrap());
+    /// call.admit().await.unwrap().finish(Outcome::Success);
+    /// # let seen = governor.inspect(&run).unwrap();
+    /// # assert!(seen.shared.iter().any(|bucket| bucket.tokens > 900.0 && bucket.tokens < 961.0), "{seen:?}");
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn cost(mut self, units: NonZeroU32) -> Self {
+        self.set_cost(units);
+        self
+    }
+
+    /// [`cost`](Self::cost), for a front end that learns it on the way: before [`admit`](Self::admit).
+    pub fn set_cost(&mut self, units: NonZeroU32) {
+        self.core.state().terms.cost = Some(units);
     }
 
     /// Without a slot of its account's bulkhead: for a call made inside another that holds one.

@@ -19,6 +19,7 @@ mod aws;
 mod aws_quotas;
 mod azure;
 mod gcp;
+mod lookup;
 
 use std::fmt;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::scope::Verb;
+pub(crate) use lookup::{fits, own, together};
 
 /// One limit that a provider publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -134,10 +136,30 @@ pub fn published() -> impl Iterator<Item = &'static PublishedLimit> {
     [aws::LIMITS, aws_quotas::LIMITS, azure::LIMITS, gcp::LIMITS].into_iter().flatten()
 }
 
+impl Per {
+    /// Each of them.
+    pub(crate) const ALL: [Per; 3] = [Per::Region, Per::Account, Per::Organization];
+
+    /// As it is written in a document.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Per::Region => "region",
+            Per::Account => "account",
+            Per::Organization => "organization",
+        }
+    }
+}
+
 // ===== how the tables are written =====
 
 impl PublishedLimit {
-    const fn new(provider: &'static str, service: &'static str, counted: Counted, grant: Grant, source: Source) -> Self {
+    const fn new(
+        provider: &'static str,
+        service: &'static str,
+        counted: Counted,
+        grant: Grant,
+        source: Source,
+    ) -> Self {
         PublishedLimit {
             provider,
             service,

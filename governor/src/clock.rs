@@ -12,7 +12,7 @@ use std::future::Future;
 use std::ops::Add;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub use fake::FakeClock;
 pub use system::SystemClock;
@@ -71,11 +71,21 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The current time.
     fn now(&self) -> Timestamp;
 
+    /// The time of day, for limits that count by the clock's full minutes: the system's, unless a clock has its own.
+    fn time_of_day(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
     /// Completes once `until` has come. Dropping the future leaves nothing behind.
     fn sleep_until(&self, until: Timestamp) -> Sleep;
 
     /// Blocks this thread until `until` has come or the thread is unparked; may return early.
     fn park_until(&self, until: Timestamp);
+}
+
+/// The time of day since 1970, whose minutes are full when the world's are. Before that it is as good as none.
+pub(crate) fn wall(clock: &dyn Clock) -> Duration {
+    clock.time_of_day().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

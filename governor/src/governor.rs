@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::breaker::BreakerState;
 use crate::call::Call;
 use crate::classify::{Classification, Facts, Rules};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, Timestamp, wall};
 use crate::config::{Config, LawName, ProviderSettings};
 use crate::handle::Handle;
-use crate::limiter::{Phase, QuotaView};
-use crate::registry::{self, Leaf, Registry, Target, Targets, leaf_scope};
+use crate::limiter::{Bucket, Phase, QuotaView};
+use crate::registry::{self, Registry, Target, Targets, leaf_scope};
 use crate::scope::Scope;
 use crate::stats::{Stats, Summary, Totals};
 use crate::sync::Mutex;
@@ -125,17 +125,15 @@ impl Governor {
 
     /// Forgets what was learned (rates, pauses, circuits, spent budget) and keeps settings, counts and held slots.
     pub fn reset(&self) {
-        let now = self.shared.clock.now();
-        let leaves: Vec<Arc<Leaf>> = {
+        let (now, wall) = (self.shared.clock.now(), wall(&*self.shared.clock));
+        let (buckets, leaves) = {
             let registry = self.read();
             registry.providers.values().for_each(|provider| provider.budget.reset());
-            registry.leaves.values().map(Arc::clone).collect()
+            registry.learned()
         };
+        leaves.iter().for_each(|leaf| leaf.breaker().reset());
         // Not under the lock: this wakes those in line.
-        for leaf in leaves {
-            leaf.breaker().reset();
-            leaf.bucket().reset(now);
-        }
+        buckets.iter().for_each(|(bucket, limits)| bucket.reset(*limits, now, wall));
     }
 
     /// Everything since the start.
@@ -150,7 +148,8 @@ impl Governor {
     pub fn summary_of(&self, stats: &Stats) -> Summary {
         let now = self.shared.clock.now();
         let scopes: BTreeMap<Scope, Totals> = stats.by_scope();
-        let slowed = self.read().slowed(now, |scope| scopes.contains_key(scope));
+        let has = |bucket: &Scope| scopes.keys().any(|scope| bucket.is_shared_by(scope));
+        let slowed = self.read().slowed(now, |scope| scopes.contains_key(scope) || has(scope));
         Summary::new(scopes, Totals::default(), slowed)
     }
 
@@ -163,9 +162,10 @@ impl Governor {
     pub fn inspect(&self, scope: &Scope) -> Option<Inspection> {
         let now = self.shared.clock.now();
         let registry = self.read();
-        let provider = registry.providers.get(scope.provider())?;
-        let leaf = registry.leaves.get(&leaf_scope(scope, &provider.settings()))?;
+        let settings = registry.providers.get(scope.provider())?.settings();
+        let leaf = registry.leaves.get(&leaf_scope(scope, &settings))?;
         let view = leaf.bucket().view(now);
+        let shared = registry.shared_with(scope, &settings).map(|bucket| SharedInspection::new(bucket, now)).collect();
         Some(Inspection {
             scope: leaf.scope().clone(),
             law: view.law,
@@ -174,9 +174,11 @@ impl Governor {
             rate_rps: view.rate_rps,
             ceiling_rps: view.ceiling_rps,
             burst: view.burst,
+            published: view.published,
             tokens: view.tokens,
             paused_for: view.paused_for,
             quota: view.quota,
+            shared,
             limit_rps: view.limit_rps,
             waiting_for_rate: view.waiting,
             waiting_for_slot: leaf.bulkhead().waiting(),
@@ -234,6 +236,8 @@ pub struct Inspection {
     pub ceiling_rps: f64,
     /// How many calls may go at once after a quiet time.
     pub burst: f64,
+    /// Whether ceiling and burst are [what the provider publishes](crate::catalogue).
+    pub published: bool,
     /// Tokens ready now; negative while a large cost is paid off.
     pub tokens: f64,
     /// How much longer the scope is paused, if it is.
@@ -244,6 +248,8 @@ pub struct Inspection {
     /// The limit that the server named ([`Attempt::limit_told`](crate::Attempt::limit_told)), in calls per second, while it is
     /// believed. The rate is not above it.
     pub limit_rps: Option<f64>,
+    /// The buckets that its calls take from besides their own, the narrowest first.
+    pub shared: Vec<SharedInspection>,
     /// Calls in line for a token of this scope.
     pub waiting_for_rate: usize,
     /// Calls in line for a slot of this scope's account.
@@ -258,6 +264,50 @@ pub struct Inspection {
     pub circuit_open_for: Option<Duration>,
     /// Retries that the provider's budget still pays.
     pub retry_budget: u64,
+}
+
+/// The state of a bucket that scopes share.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SharedInspection {
+    /// Whose it is: the parts that those who share it have in common, and its name in an operation's place.
+    pub scope: Scope,
+    /// The present rate, in calls per second, or in units where it counts those.
+    pub rate_rps: f64,
+    /// The rate that is allowed, or the fastest so far where no limit is known.
+    pub ceiling_rps: f64,
+    /// How many may go at once after a quiet time.
+    pub burst: f64,
+    /// Whether ceiling and burst are [what the provider publishes](crate::catalogue).
+    pub published: bool,
+    /// Tokens ready now; negative while a large cost is paid off.
+    pub tokens: f64,
+    /// How much longer it is paused, if it is.
+    pub paused_for: Option<Duration>,
+    /// What the server says is left, if it tells.
+    pub quota: Option<QuotaView>,
+    /// The limit that the server named, while it is believed.
+    pub limit_rps: Option<f64>,
+    /// Calls in line for its tokens.
+    pub waiting: usize,
+}
+
+impl SharedInspection {
+    fn new(bucket: &Bucket, now: Timestamp) -> Self {
+        let view = bucket.view(now);
+        SharedInspection {
+            scope: bucket.scope().clone(),
+            rate_rps: view.rate_rps,
+            ceiling_rps: view.ceiling_rps,
+            burst: view.burst,
+            published: view.published,
+            tokens: view.tokens,
+            paused_for: view.paused_for,
+            quota: view.quota,
+            limit_rps: view.limit_rps,
+            waiting: view.waiting,
+        }
+    }
 }
 
 // ===== the process-wide governor =====

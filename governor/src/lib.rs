@@ -129,12 +129,13 @@ pub use classify::{
 };
 pub use clock::{Clock, FakeClock, Sleep, SystemClock, Timestamp};
 pub use config::{
-    BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, InvalidLimits, Jitter, LawName,
-    Limits, ProviderBuilder, ProviderSettings, RetrySettings, ServiceBuilder, ThrottleSettings,
+    BreakerSettings, Config, ConfigBuilder, ConfigError, ConfigOrigin, ConfigProblem, Counts, InvalidLimits, Jitter,
+    LawName, Limits, ProviderBuilder, ProviderSettings, RetrySettings, ServiceBuilder, SharedBuilder, SharedLimit,
+    ThrottleSettings,
 };
 pub use drive::{Admit, within};
 pub use error::{Error, Refusal, RefusalKind};
-pub use governor::{Governor, GovernorBuilder, Inspection, configure, get_governor, reset_governor};
+pub use governor::{Governor, GovernorBuilder, Inspection, SharedInspection, configure, get_governor, reset_governor};
 pub use handle::Handle;
 pub use limiter::{Phase, QuotaView};
 pub use options::{CallOptions, CallReport};

@@ -14,6 +14,7 @@ mod law;
 mod named;
 mod quota;
 mod token_bucket;
+mod window;
 
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
@@ -23,7 +24,8 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::clock::Timestamp;
-use crate::config::{Limits, ThrottleSettings};
+use crate::config::{Counts, Limits, ThrottleSettings};
+use crate::scope::Scope;
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, Turn, WaitList, Waiter, wake};
 use law::AnswerEffect;
@@ -38,6 +40,10 @@ pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
 pub(crate) struct Bucket {
+    /// Whose it is; of one that leaves share, with its name for an operation.
+    scope: Scope,
+    /// What it counts is not calls but what they cost. Apart from the limits, as every call asks for it.
+    counts_units: AtomicBool,
     /// Whether answers tell the law anything now. While they do not, an answer costs neither the clock nor the lock.
     heeds_answers: AtomicBool,
     state: Mutex<State>,
@@ -50,12 +56,30 @@ struct State {
 }
 
 impl Bucket {
-    pub(crate) fn new(limits: Limits, settings: impl Into<Arc<ThrottleSettings>>, now: Timestamp) -> Self {
-        let tokens = TokenBucket::new(limits, settings.into(), now);
+    /// `wall` is the time of day at `now`, for limits that count by the clock's minutes.
+    pub(crate) fn new(
+        scope: Scope,
+        limits: Limits,
+        settings: impl Into<Arc<ThrottleSettings>>,
+        now: Timestamp,
+        wall: Duration,
+    ) -> Self {
+        let tokens = TokenBucket::new(limits, settings.into(), now, wall);
         Bucket {
+            scope,
+            counts_units: AtomicBool::new(tokens.counts() == Counts::Units),
             heeds_answers: AtomicBool::new(tokens.heeds_answers()),
             state: Mutex::new(State { tokens, line: WaitList::default() }),
         }
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// How many tokens a call of so many units takes.
+    pub(crate) fn price(&self, units: f64) -> f64 {
+        if self.counts_units.load(atomic::Ordering::Relaxed) { units } else { 1.0 }
     }
 
     /// Whether it matters that an attempt was served: see [`answered`](Self::answered).
@@ -69,29 +93,30 @@ impl Bucket {
         let mut state = self.state.lock();
         let changed = change(&mut state);
         self.heeds_answers.store(state.tokens.heeds_answers(), atomic::Ordering::Relaxed);
+        self.counts_units.store(state.tokens.counts() == Counts::Units, atomic::Ordering::Relaxed);
         changed
     }
 
-    /// Takes the cost if it lies ready and nobody waits, as it is with most calls.
-    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
+    /// Whether calls had to hold back here of late: others that draw on a server's bucket, or this program, may have emptied it.
+    pub(crate) fn is_scarce(&self, now: Timestamp) -> bool {
         let mut state = self.state.lock();
-        if state.line.is_empty() { state.tokens.take_if_ready(cost, now) } else { None }
+        state.refill(now);
+        !state.line.is_empty() || state.tokens.is_scarce(now)
     }
 
-    /// An answer said how many calls are left of one of the server's quotas.
-    pub(crate) fn quota_left(&self, now: Timestamp, quota: &str, report: Report) {
-        let wakers = {
-            let mut state = self.state.lock();
+    /// An answer said how many calls are left of one of the server's quotas; `whole` if that is what this bucket stands for.
+    pub(crate) fn quota_left(&self, now: Timestamp, quota: &str, report: Report, whole: bool) {
+        let wakers = self.change(|state| {
             let waiting = !state.line.is_empty();
             let before = state.tokens.rate(now);
-            if state.tokens.quota_left(now, quota, report, waiting) {
+            if state.tokens.quota_left(now, quota, report, whole, waiting) {
                 state.replan(now)
             } else if state.tokens.rate(now) > before {
                 state.line.call_first(now).into_iter().collect()
             } else {
                 Vec::new()
             }
-        };
+        });
         wake(wakers);
     }
 
@@ -145,21 +170,28 @@ impl Bucket {
         limits: Limits,
         settings: impl Into<Arc<ThrottleSettings>>,
         now: Timestamp,
+        wall: Duration,
     ) -> Vec<Waker> {
         self.change(|state| {
             let waiting = !state.line.is_empty();
-            state.tokens.reconfigure(limits, settings.into(), now, waiting);
+            state.tokens.reconfigure(limits, settings.into(), now, wall, waiting);
             state.replan(now)
         })
     }
 
     /// Forgets what was learned: full, at the ceiling, not paused.
-    pub(crate) fn reset(&self, now: Timestamp) {
+    pub(crate) fn reset(&self, limits: Limits, now: Timestamp, wall: Duration) {
         let wakers = self.change(|state| {
-            state.tokens.reset(now);
+            state.tokens.reset(limits, now, wall);
             state.replan(now)
         });
         wake(wakers);
+    }
+
+    /// Takes the cost if it lies ready and nobody waits.
+    fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
+        let mut state = self.state.lock();
+        if state.line.is_empty() { state.tokens.take_if_ready(cost, now) } else { None }
     }
 
     /// Makes everyone in line ask again.
@@ -247,75 +279,101 @@ pub(crate) enum Asked {
     TooLate(Timestamp),
 }
 
-/// One cost, to be taken from every one of several buckets in one step, the narrowest first. One that is named twice
-/// counts once.
+/// Which of each bucket's calls one was, in the order of its buckets.
+pub(crate) type Tickets = SmallVec<[Ticket; 2]>;
+
+/// Takes what a call of so many units costs from each of these buckets, if it lies ready in all and nobody waits, as it is
+/// with most calls.
+#[inline]
+pub(crate) fn take_at_once(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) -> Option<Tickets> {
+    match buckets {
+        [bucket] => bucket.take_at_once(bucket.price(units), now).map(|ticket| Tickets::from_iter([ticket])),
+        buckets => take_all_at_once(buckets, units, now),
+    }
+}
+
+#[inline(never)]
+fn take_all_at_once(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) -> Option<Tickets> {
+    let mut held = lock_all(buckets);
+    let all_ready = held.iter_mut().all(|held| {
+        let price = held.bucket.price(units);
+        held.state.line.is_empty() && held.state.tokens.is_ready(price, now)
+    });
+    all_ready.then(|| take_from(&mut held, units, now))
+}
+
+fn take_from(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Tickets {
+    held.iter_mut().map(|held| held.state.tokens.take(held.bucket.price(units), now)).collect()
+}
+
+/// What a call of so many units costs, to be taken from every one of several buckets in one step, the narrowest first. No
+/// bucket is named twice.
 #[derive(Debug)]
 pub(crate) struct Acquire<'a> {
     buckets: &'a [Arc<Bucket>],
-    cost: f64,
+    units: f64,
     place: Place,
     deadline: Option<Timestamp>,
-    ticket: Ticket,
+    tickets: Tickets,
 }
 
 impl<'a> Acquire<'a> {
-    pub(crate) fn new(buckets: &'a [Arc<Bucket>], cost: f64, place: Place, deadline: Option<Timestamp>) -> Self {
-        Acquire { buckets, cost, place, deadline, ticket: Ticket::default() }
+    pub(crate) fn new(buckets: &'a [Arc<Bucket>], units: f64, place: Place, deadline: Option<Timestamp>) -> Self {
+        Acquire { buckets, units, place, deadline, tickets: Tickets::new() }
     }
 
-    /// Which of the narrowest bucket's calls it is, once it has taken its tokens.
-    pub(crate) fn ticket(&self) -> Ticket {
-        self.ticket
+    /// Which of each bucket's calls it is, once it has taken its tokens.
+    pub(crate) fn tickets(&self) -> &Tickets {
+        &self.tickets
     }
 
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
         if let [bucket] = self.buckets
-            && let Some(ticket) = bucket.take_at_once(self.cost, now)
+            && let Some(ticket) = bucket.take_at_once(bucket.price(self.units), now)
         {
-            self.ticket = ticket;
+            self.tickets = Tickets::from_iter([ticket]);
             return Asked::Taken;
         }
         let (asked, wakers, spent) = {
-            let mut states = lock_all(self.buckets);
+            let mut held = lock_all(self.buckets);
             // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
             self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
-            let waits = states
+            let units = self.units;
+            let waits = held
                 .iter_mut()
                 .enumerate()
-                .find_map(|(index, state)| Some((index, state.ask(self.place, self.cost, now)?)));
+                .find_map(|(index, held)| Some((index, held.state.ask(self.place, held.bucket.price(units), now)?)));
             let (asked, wakers) = match waits {
                 None => {
-                    let tickets: Few<Ticket> =
-                        states.iter_mut().map(|state| state.tokens.take(self.cost, now)).collect();
-                    self.ticket = tickets.first().copied().unwrap_or_default();
-                    (Asked::Taken, call_firsts(&mut states, now))
+                    self.tickets = take_from(&mut held, units, now);
+                    (Asked::Taken, call_firsts(&mut held, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.turn.expected_at) => {
-                    states.iter_mut().for_each(|state| {
-                        state.line.remove(self.place);
+                    held.iter_mut().for_each(|held| {
+                        held.state.line.remove(self.place);
                     });
-                    (Asked::TooLate(wait.turn.expected_at), call_firsts(&mut states, now))
+                    (Asked::TooLate(wait.turn.expected_at), call_firsts(&mut held, now))
                 }
                 Some((index, wait)) => {
-                    let (waiting, beyond) = states.split_at_mut(index + 1);
-                    for state in waiting {
+                    let (waiting, beyond) = held.split_at_mut(index + 1);
+                    for held in waiting {
                         let waiter = Waiter {
                             waker: waker.clone(),
                             asks_by: wait.asks_at,
-                            cost: self.cost,
+                            cost: held.bucket.price(units),
                             deadline: self.deadline,
                             turn: wait.turn,
                         };
-                        state.line.put(self.place, waiter);
+                        held.state.line.put(self.place, waiter);
                     }
-                    for state in beyond.iter_mut() {
-                        state.line.remove(self.place);
+                    for held in beyond.iter_mut() {
+                        held.state.line.remove(self.place);
                     }
                     (Asked::Wait(wait.asks_at), call_firsts(beyond, now))
                 }
             };
-            (asked, wakers, take_spent(&mut states))
+            (asked, wakers, take_spent(&mut held))
         };
         drop(spent);
         wake(wakers);
@@ -324,55 +382,67 @@ impl<'a> Acquire<'a> {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        give_back(self.buckets, self.cost, now);
+        give_back(self.buckets, self.units, now);
     }
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        change_all(self.buckets, now, |state| {
-            state.line.remove(self.place);
+        change_all(self.buckets, now, |held| {
+            held.state.line.remove(self.place);
         });
     }
 }
 
-/// Gives tokens that were taken from each of these buckets back to it.
-pub(crate) fn give_back(buckets: &[Arc<Bucket>], cost: f64, now: Timestamp) {
-    change_all(buckets, now, |state| state.tokens.give_back(cost, now));
+/// Gives tokens that a call of so many units took from each of these buckets back to it.
+pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) {
+    change_all(buckets, now, |held| held.state.tokens.give_back(held.bucket.price(units), now));
 }
 
-fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut State)) {
+fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut Held<'_>)) {
     let (wakers, spent) = {
-        let mut states = lock_all(buckets);
-        states.iter_mut().for_each(|state| change(state));
-        (call_firsts(&mut states, now), take_spent(&mut states))
+        let mut held = lock_all(buckets);
+        held.iter_mut().for_each(change);
+        (call_firsts(&mut held, now), take_spent(&mut held))
     };
     drop(spent);
     wake(wakers);
 }
 
-fn call_firsts(states: &mut [MutexGuard<'_, State>], now: Timestamp) -> Vec<Waker> {
-    states.iter_mut().filter_map(|state| state.line.call_first(now)).collect()
+fn call_firsts(held: &mut [Held<'_>], now: Timestamp) -> Vec<Waker> {
+    held.iter_mut().filter_map(|held| held.state.line.call_first(now)).collect()
 }
 
-fn take_spent(states: &mut [MutexGuard<'_, State>]) -> Vec<Waker> {
-    states.iter_mut().flat_map(|state| state.line.take_spent()).collect()
+fn take_spent(held: &mut [Held<'_>]) -> Vec<Waker> {
+    held.iter_mut().flat_map(|held| held.state.line.take_spent()).collect()
 }
 
 /// Room for as many buckets as a call usually has: with no more, taking a token allocates nothing.
-type Few<T> = SmallVec<[T; 2]>;
+type Few<T> = SmallVec<[T; 3]>;
 
-/// Locks every bucket once, always in the same order, and returns the guards in the caller's order.
-fn lock_all(buckets: &[Arc<Bucket>]) -> Few<MutexGuard<'_, State>> {
+/// A bucket that is locked.
+struct Held<'a> {
+    bucket: &'a Bucket,
+    state: MutexGuard<'a, State>,
+}
+
+impl<'a> Held<'a> {
+    fn lock(bucket: &'a Bucket) -> Self {
+        Held { bucket, state: bucket.state.lock() }
+    }
+}
+
+/// Locks every bucket, always in the same order, and returns them in the caller's.
+fn lock_all(buckets: &[Arc<Bucket>]) -> Few<Held<'_>> {
     if let [bucket] = buckets {
-        return Few::from_iter([bucket.state.lock()]);
+        return Few::from_iter([Held::lock(bucket)]);
     }
     // Where they are in memory is an order as good as any.
     let mut order: Few<(usize, &Arc<Bucket>)> = buckets.iter().enumerate().collect();
     order.sort_by_key(|(_, bucket)| Arc::as_ptr(bucket));
-    order.dedup_by_key(|(_, bucket)| Arc::as_ptr(bucket));
-    let mut guards: Few<_> = order.into_iter().map(|(index, bucket)| (index, bucket.state.lock())).collect();
-    guards.sort_by_key(|&(index, _)| index);
-    guards.into_iter().map(|(_, guard)| guard).collect()
+    let mut held: Few<(usize, Held<'_>)> =
+        order.into_iter().map(|(index, bucket)| (index, Held::lock(bucket))).collect();
+    held.sort_by_key(|(index, _)| *index);
+    held.into_iter().map(|(_, held)| held).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What one call is treated like where a front end's methods take no argument for it, and what became of it.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::call::{Call, GiveUp, Verdict};
@@ -30,6 +31,7 @@ pub struct CallOptions {
     idempotent: Option<bool>,
     skip: bool,
     priority: Option<Priority>,
+    cost: Option<NonZeroU32>,
     report: Option<CallReport>,
 }
 
@@ -50,6 +52,13 @@ impl CallOptions {
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// How many units each attempt costs, where the scope's limits count those: see [`Call::cost`].
+    #[must_use]
+    pub fn cost(mut self, units: NonZeroU32) -> Self {
+        self.cost = Some(units);
         self
     }
 
@@ -103,13 +112,16 @@ impl CallOptions {
         self.policy
     }
 
-    /// The call with this policy and this priority, and idempotence if the caller said so.
+    /// The call with this policy, priority and cost, and idempotence if the caller said so.
     pub fn apply(&self, mut call: Call) -> Call {
         if let Some(policy) = self.policy {
             call = call.policy(policy);
         }
         if let Some(priority) = self.priority {
             call = call.priority(priority);
+        }
+        if let Some(units) = self.cost {
+            call = call.cost(units);
         }
         match self.idempotent {
             Some(idempotent) => call.idempotent(idempotent),

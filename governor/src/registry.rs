@@ -8,6 +8,7 @@
 //! Calls find what they need in [`Targets`], without the registry's lock, and come here for what is not there.
 
 mod leaf;
+mod shared;
 mod targets;
 
 use std::collections::HashMap;
@@ -16,11 +17,14 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::bulkhead::Bulkhead;
-use crate::clock::Timestamp;
-use crate::config::{Config, ProviderSettings};
+use crate::clock::{Timestamp, wall};
+use crate::config::{Config, Limits, ProviderSettings};
+use crate::limiter::Bucket;
 use crate::scope::Scope;
 use crate::stats::{SlowedBucket, Totals};
+use leaf::Buckets;
 pub(crate) use leaf::{Leaf, Provider, Shared, Target};
+use shared::SharedBuckets;
 pub(crate) use targets::Targets;
 
 /// The most leaves that exist at once. Beyond it, an unused one goes for each that comes, and while none is unused the
@@ -46,6 +50,8 @@ pub(crate) struct Registry {
     /// By account scope.
     bulkheads: HashMap<Scope, Arc<Bulkhead>>,
     pub(crate) leaves: HashMap<Scope, Arc<Leaf>>,
+    /// Those that leaves share.
+    buckets: SharedBuckets,
     shared: Arc<Shared>,
     sweep_at: usize,
     /// Until then the hard cap is reached and every leaf is in use.
@@ -69,6 +75,7 @@ impl Registry {
             providers: HashMap::new(),
             bulkheads: HashMap::new(),
             leaves: HashMap::new(),
+            buckets: SharedBuckets::default(),
             sweep_at: FIRST_SWEEP,
             full_until: Timestamp::ZERO,
             retired: Totals::default(),
@@ -95,7 +102,11 @@ impl Registry {
         let settings = provider.settings();
         let key = leaf_scope(scope, &settings);
         let leaf = self.leaf(&key, provider, &settings, targets, now);
-        let target = Arc::new(Target { scope: scope.clone(), leaf, settings });
+        let wall = wall(&*self.shared.clock);
+        let shared =
+            settings.shared_for(scope).into_iter().filter_map(|limit| self.buckets.get(limit, scope, now, wall));
+        let buckets = Buckets::from_iter(std::iter::once(Arc::clone(leaf.bucket())).chain(shared));
+        let target = Arc::new(Target { scope: scope.clone(), leaf, buckets, settings });
         if !target.is_makeshift() {
             targets.put(&target);
         }
@@ -137,7 +148,7 @@ impl Registry {
         }
         targets.purge();
         self.sweep(now);
-        let room = self.leaves.len() < MAX_LEAVES || self.forget_oldest();
+        let room = self.leaves.len() < MAX_LEAVES || self.forget_oldest(now);
         if !room {
             self.full_until = now + LOOK_AGAIN;
         }
@@ -152,12 +163,12 @@ impl Registry {
         let gone: Vec<Scope> =
             self.leaves.iter().filter(|(_, leaf)| idle(leaf)).map(|(scope, _)| scope.clone()).collect();
         gone.iter().for_each(|scope| self.forget(scope));
-        self.drop_unused();
+        self.drop_unused(now);
         self.sweep_at = (self.leaves.len() * 2).max(FIRST_SWEEP);
     }
 
     /// Makes room by forgetting the tenth of the leaves that have been out of use the longest. False if all are in use.
-    fn forget_oldest(&mut self) -> bool {
+    fn forget_oldest(&mut self, now: Timestamp) -> bool {
         let mut unused: Vec<(Timestamp, Scope)> = self
             .leaves
             .iter()
@@ -170,7 +181,7 @@ impl Registry {
             unused.select_nth_unstable_by_key(oldest, |(used_at, _)| *used_at);
         }
         unused.iter().take(oldest).for_each(|(_, scope)| self.forget(scope));
-        self.drop_unused();
+        self.drop_unused(now);
         self.leaves.len() < MAX_LEAVES
     }
 
@@ -200,8 +211,9 @@ impl Registry {
     }
 
     /// Bulkheads and providers that no leaf uses any more, as good as new.
-    fn drop_unused(&mut self) {
+    fn drop_unused(&mut self, now: Timestamp) {
         self.settle_retiring();
+        self.buckets.drop_unused(now);
         self.bulkheads.retain(|_, bulkhead| Arc::strong_count(bulkhead) > 1 || bulkhead.in_use() > 0);
         self.providers.retain(|_, provider| Arc::strong_count(provider) > 1 || !provider.budget.is_full());
     }
@@ -231,7 +243,8 @@ impl Registry {
     fn reconfigure_scopes(&mut self, provider: &str, now: Timestamp) -> Vec<Waker> {
         let Some(known) = self.providers.get(provider) else { return Vec::new() };
         let settings = known.settings();
-        let mut wakers = Vec::new();
+        let wall = wall(&*self.shared.clock);
+        let mut wakers = self.buckets.reconfigure(provider, &settings, now, wall);
         for (account, bulkhead) in &self.bulkheads {
             if account.provider() == provider {
                 wakers.extend(bulkhead.resize(settings.account_concurrency));
@@ -245,7 +258,7 @@ impl Registry {
             }
             let limits = settings.limits_for(scope);
             let throttle = known.throttle_for(&settings, scope);
-            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now));
+            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now, wall));
             leaf.breaker().reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }
         // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end.
@@ -254,12 +267,30 @@ impl Registry {
         wakers
     }
 
+    /// Every bucket with the limits that are set for it, and every breaker.
+    pub(crate) fn learned(&self) -> (Vec<(Arc<Bucket>, Limits)>, Vec<Arc<Leaf>>) {
+        let leaves: Vec<Arc<Leaf>> = self.leaves.values().map(Arc::clone).collect();
+        let own = leaves.iter().map(|leaf| (Arc::clone(leaf.bucket()), leaf.settings().limits_for(leaf.scope())));
+        let buckets = own.chain(self.buckets.limits(&self.config)).collect();
+        (buckets, leaves)
+    }
+
+    /// Those that a scope's calls take from besides their own.
+    pub(crate) fn shared_with<'a>(
+        &'a self,
+        scope: &Scope,
+        settings: &ProviderSettings,
+    ) -> impl Iterator<Item = &'a Arc<Bucket>> {
+        settings.shared_for(scope).into_iter().filter_map(|limit| self.buckets.find(&limit.scope))
+    }
+
     pub(crate) fn slowed(&self, now: Timestamp, wanted: impl Fn(&Scope) -> bool) -> Vec<SlowedBucket> {
         let mut slowed: Vec<SlowedBucket> = self
             .leaves
             .values()
             .filter(|leaf| wanted(leaf.scope()))
             .map(|leaf| leaf.slowed(now))
+            .chain(self.buckets.slowed(now, &wanted))
             .filter(SlowedBucket::is_slowed)
             .collect();
         slowed.sort_by(|a, b| a.scope.cmp(&b.scope));

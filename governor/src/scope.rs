@@ -146,6 +146,17 @@ impl Scope {
         Some(operation).filter(|operation| !operation.is_empty())
     }
 
+    /// Whether this is the scope of a bucket that `scope` may share: each part is missing or the same, but for the operation,
+    /// in whose place its name stands.
+    pub(crate) fn is_shared_by(&self, scope: &Scope) -> bool {
+        let parts =
+            [(self.account(), scope.account()), (self.region(), scope.region()), (self.service(), scope.service())];
+        let is_verb = self.verb().is_none_or(|verb| scope.verb() == Some(verb));
+        self.provider() == scope.provider()
+            && is_verb
+            && parts.iter().all(|(own, other)| *own == MISSING || own == other)
+    }
+
     /// This scope without its operation; it keeps its verb.
     #[must_use]
     pub fn service_scope(&self) -> Self {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::breaker::BreakerState;
-use crate::limiter::QuotaView;
+use crate::limiter::{BucketView, QuotaView};
 use crate::scope::Scope;
 use crate::sync::Mutex;
 
@@ -263,6 +263,18 @@ pub struct SlowedBucket {
 }
 
 impl SlowedBucket {
+    pub(crate) fn new(scope: &Scope, view: BucketView, breaker: BreakerState) -> Self {
+        SlowedBucket {
+            scope: scope.clone(),
+            rate_rps: view.rate_rps,
+            ceiling_rps: view.ceiling_rps,
+            paused_for_seconds: view.paused_for.map(|pause| pause.as_secs_f64()),
+            breaker,
+            quota: view.quota.filter(|quota| quota.allows_rps <= view.rate_rps),
+            limit_rps: view.limit_rps,
+        }
+    }
+
     pub(crate) fn is_slowed(&self) -> bool {
         self.rate_rps < self.ceiling_rps || self.paused_for_seconds.is_some() || self.breaker != BreakerState::Closed
     }
@@ -294,7 +306,7 @@ impl Summary {
             services.entry(scope.service_scope()).or_default().0.add(totals);
         }
         for bucket in &self.slowed_buckets {
-            let Some((_, rate, open)) = services.get_mut(&bucket.scope.service_scope()) else { continue };
+            let (_, rate, open) = services.entry(bucket.scope.service_scope()).or_default();
             if bucket.rate_rps < bucket.ceiling_rps {
                 *rate = Some(rate.map_or(bucket.rate_rps, |known| known.min(bucket.rate_rps)));
             }

@@ -4,14 +4,14 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::Core;
-use super::{Attempt, COST, Current, GiveUp, Outcome, State, Terms, Verdict};
+use super::{Attempt, Current, GiveUp, Outcome, State, Terms, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 use crate::events;
-use crate::limiter::{Acquire, Asked, Ticket, give_back};
+use crate::limiter::{Acquire, Asked, Tickets, give_back, take_at_once};
 use crate::registry::Leaf;
 use crate::scope::Scope;
 use crate::waiters::{Place, RECHECK};
@@ -182,13 +182,14 @@ impl Core {
             return None;
         }
         let pass = leaf.breaker().pass_if_closed()?;
-        let ticket = leaf.bucket().take_at_once(COST, now)?;
+        let units = state.terms.units();
+        let tickets = take_at_once(self.buckets(), units, now)?;
         let slot = match state.terms.without_slot {
             true => None,
             false => match leaf.bulkhead().take_at_once() {
                 None => {
                     drop(state);
-                    give_back(leaf.buckets(), COST, now);
+                    give_back(self.buckets(), units, now);
                     return None;
                 }
                 slot => slot,
@@ -196,7 +197,7 @@ impl Core {
         };
         let number = self.sent(&mut state, now, slot, Some(pass));
         drop(state);
-        Some(self.attempt(number, now, ticket, false))
+        Some(self.attempt(number, now, tickets, false))
     }
 
     /// An attempt that was made without asking, by someone who did not know of this. It takes the token that it used, if
@@ -205,7 +206,8 @@ impl Core {
         let leaf = self.leaf();
         let now = self.now();
         leaf.touch(now);
-        let ticket = if self.governed() { leaf.bucket().take_at_once(COST, now) } else { None };
+        let units = self.state().terms.units();
+        let tickets = if self.governed() { take_at_once(self.buckets(), units, now) } else { None };
         let pass = leaf.breaker().pass_if_closed();
         let mut state = self.state();
         if let Some(unreported) = state.current.take() {
@@ -216,11 +218,11 @@ impl Core {
         self.begin(&mut state, now);
         let sent_at = sent_at.min(now);
         let number = self.sent(&mut state, sent_at, None, pass);
-        if let (None, Some(current)) = (ticket, &mut state.current) {
-            current.cost = None;
+        if let (None, Some(current)) = (&tickets, &mut state.current) {
+            current.units = None;
         }
         drop(state);
-        self.attempt(number, sent_at, ticket.unwrap_or_default(), false)
+        self.attempt(number, sent_at, tickets.unwrap_or_default(), false)
     }
 
     /// The call's first admission begins its deadline and gives it its place.
@@ -255,9 +257,10 @@ impl Core {
         }
         let place = self.begin(&mut state, now);
         let Terms { policy, without_slot, deadline, .. } = state.terms;
+        let units = state.terms.units();
         let timeout = policy.attempt_timeout(&self.target().settings.retry);
         Ok(Waiting {
-            acquire: Acquire::new(self.leaf().buckets(), COST, place, deadline),
+            acquire: Acquire::new(self.buckets(), units, place, deadline),
             place,
             pass: None,
             since: None,
@@ -291,7 +294,7 @@ impl Core {
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
         let number = self.sent(&mut self.state(), now, slot, waiting.pass);
         self.count_waited(waiting.since, now);
-        self.attempt(number, now, waiting.acquire.ticket(), waiting.pass.is_some_and(|pass| pass.probe))
+        self.attempt(number, now, waiting.acquire.tickets().clone(), waiting.pass.is_some_and(|pass| pass.probe))
     }
 
     /// Notes what the next attempt holds, and gives it its number.
@@ -300,19 +303,19 @@ impl Core {
         state.attempts = state.attempts.saturating_add(1);
         let number = state.attempts;
         state.last_pass = pass;
-        let cost = self.governed().then_some(COST);
+        let units = self.governed().then(|| state.terms.units());
         let charge = state.charge.take();
-        state.current = Some(Current { number, sent_at: now, slot, pass, cost, charge });
+        state.current = Some(Current { number, sent_at: now, slot, pass, units, charge });
         number
     }
 
     #[inline]
-    fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Attempt {
+    fn attempt(&self, number: u32, sent_at: Timestamp, tickets: Tickets, probe: bool) -> Attempt {
         self.count(|counters| &counters.calls);
         if number > 1 {
             self.count(|counters| &counters.retries);
         }
-        Attempt::new(self.clone(), number, sent_at, ticket, probe)
+        Attempt::new(self.clone(), number, sent_at, tickets, probe)
     }
 
     /// Counts what was waited, leaves every line and frees the probe's place.

@@ -1,17 +1,20 @@
 //! One send: what it holds, how it ends, and what follows.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::core::Core;
-use super::{COST, Current, GiveUp, Outcome, Verdict};
+use super::{Current, GiveUp, Outcome, Verdict};
 use crate::backoff::Backoff;
 use crate::breaker::Pass;
 use crate::budget::{Charge, FREE_RETRIES};
 use crate::classify::{Class, Classification, Resend};
 use crate::clock::Timestamp;
 use crate::events;
-use crate::limiter::{Answer, AnswerKind, NamedLimit, Report, Ticket, give_back};
+use crate::limiter::{Answer, AnswerKind, Bucket, NamedLimit, Report, Tickets, give_back};
 use crate::scope::Scope;
 
 /// One send of a call, holding its slot (and, of a half-open circuit, the probe) until it settles.
@@ -24,22 +27,25 @@ pub struct Attempt {
     core: Core,
     number: u32,
     sent_at: Timestamp,
-    ticket: Ticket,
+    /// One for each of its buckets, where it took tokens.
+    tickets: Tickets,
     probe: bool,
     /// Then there is nothing to give back when it is dropped.
     finished: AtomicBool,
 }
 
 impl Attempt {
-    pub(super) fn new(core: Core, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Self {
-        Attempt { core, number, sent_at, ticket, probe, finished: AtomicBool::new(false) }
+    pub(super) fn new(core: Core, number: u32, sent_at: Timestamp, tickets: Tickets, probe: bool) -> Self {
+        Attempt { core, number, sent_at, tickets, probe, finished: AtomicBool::new(false) }
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
     pub fn finish(&self, outcome: Outcome) -> Verdict {
         self.finished.store(true, Ordering::Relaxed);
         match outcome {
-            Outcome::Success if !self.core.leaf().bucket().heeds_answers() => self.core.served(self.number),
+            Outcome::Success if !self.core.buckets().iter().any(|bucket| bucket.heeds_answers()) => {
+                self.core.served(self.number)
+            }
             outcome => self.core.settle(self.number, self.core.now(), &outcome),
         }
     }
@@ -56,11 +62,26 @@ impl Attempt {
     /// Four quotas are heeded for each scope, and each for a minute after it was told last. A throttle and new settings keep
     /// what was told, [`Governor::reset`](crate::Governor::reset) forgets it. What an earlier attempt's answer says is passed
     /// over once a later one's has come.
+    ///
+    /// Where the scope shares a bucket of that name ([`SharedLimit`](crate::SharedLimit)), that is what is slowed, and with it
+    /// whoever shares it; else the scope itself. Where more is left of a shared bucket than its published limit would ever hold,
+    /// that limit does not hold here.
     pub fn quota_left(&self, quota: &str, left: u64) {
         if self.core.governed() {
-            let report = Report { left, sent_at: self.sent_at, ticket: self.ticket };
-            self.core.leaf().bucket().quota_left(self.core.now(), quota, report);
+            let (index, bucket) = match self.shared(quota) {
+                Some(found) => found,
+                None => (0, self.core.leaf().bucket()),
+            };
+            let ticket = self.tickets.get(index).copied().unwrap_or_default();
+            let report = Report { left, sent_at: self.sent_at, ticket };
+            bucket.quota_left(self.core.now(), quota, report, index > 0);
         }
+    }
+
+    /// The bucket that the scope shares under this name, and which of its buckets that is.
+    fn shared(&self, name: &str) -> Option<(usize, &Arc<Bucket>)> {
+        let shared = self.core.buckets().iter().enumerate().skip(1);
+        shared.into_iter().find(|(_, bucket)| bucket.scope().operation() == Some(name))
     }
 
     /// The server named its limit in its answer: so many `calls` in so long. A throttle of Google's does so in its ErrorInfo,
@@ -76,11 +97,23 @@ impl Attempt {
     /// What is no pace is passed over: no calls or no time at all, more than a million calls a second, and a span of more
     /// than an hour, as what may be used in a day may well be used at once. More is said in [`control`](crate::control).
     pub fn limit_told(&self, calls: u64, per: Duration) {
+        self.limit_of(self.core.leaf().bucket(), calls, per);
+    }
+
+    /// [`limit_told`](Self::limit_told) of a bucket that the scope shares, by its name: `organization-list-assets`. Passed over if it
+    /// shares none of that name.
+    pub fn shared_limit_told(&self, name: &str, calls: u64, per: Duration) {
+        if let Some((_, bucket)) = self.shared(name) {
+            self.limit_of(bucket, calls, per);
+        }
+    }
+
+    fn limit_of(&self, bucket: &Bucket, calls: u64, per: Duration) {
         if self.core.governed()
             && let Some(limit) = NamedLimit::new(calls, per)
-            && let Some((from, to)) = self.core.leaf().bucket().limit_named(self.core.now(), limit)
+            && let Some((from, to)) = bucket.limit_named(self.core.now(), limit)
         {
-            events::rate_lowered(self.core.leaf().scope(), from, to);
+            events::rate_lowered(bucket.scope(), from, to);
         }
     }
 
@@ -95,8 +128,8 @@ impl Attempt {
     /// A retry that the budget paid for is still to be made, and still paid.
     pub fn unsent(self) {
         let Some(mut current) = self.core.take_current(self.number) else { return };
-        if let Some(cost) = current.cost {
-            give_back(self.core.leaf().buckets(), cost, self.core.now());
+        if let Some(units) = current.units {
+            give_back(self.core.buckets(), units, self.core.now());
         }
         {
             let mut state = self.core.state();
@@ -231,10 +264,12 @@ impl Core {
 
     /// The server's limiter let it through, whatever came of it then.
     fn let_through(&self, now: Timestamp, current: &Current, kind: AnswerKind) {
-        let cost = current.cost.unwrap_or(COST);
-        let answer = Answer { sent_at: current.sent_at, cost, kind };
-        if let Some((from, to)) = self.leaf().bucket().answered(now, answer) {
-            events::rate_raised(self.leaf().scope(), from, to);
+        let units = current.units.unwrap_or(1.0);
+        for bucket in self.buckets() {
+            let answer = Answer { sent_at: current.sent_at, cost: bucket.price(units), kind };
+            if let Some((from, to)) = bucket.answered(now, answer) {
+                events::rate_raised(bucket.scope(), from, to);
+            }
         }
     }
 
@@ -258,15 +293,27 @@ impl Core {
     }
 
     fn throttled(&self, now: Timestamp, current: &Current, failure: &Classification) {
-        let scope = self.leaf().scope();
         events::throttled(self.scope(), current.number, failure.retry_after);
-        let effect = self.leaf().bucket().throttled(now, current.sent_at, failure.retry_after);
-        if let Some((from, to)) = effect.lowered {
-            events::rate_lowered(scope, from, to);
+        for bucket in self.to_blame(now) {
+            let effect = bucket.throttled(now, current.sent_at, failure.retry_after);
+            if let Some((from, to)) = effect.lowered {
+                events::rate_lowered(bucket.scope(), from, to);
+            }
+            if let Some(pause) = effect.paused {
+                events::paused(bucket.scope(), pause);
+            }
         }
-        if let Some(pause) = effect.paused {
-            events::paused(scope, pause);
+    }
+
+    /// The buckets whose like at the server may have been empty. A throttle does not say which it was: those that are nearly
+    /// empty here, too; or else the scope's own, of which least is known.
+    fn to_blame(&self, now: Timestamp) -> SmallVec<[&Arc<Bucket>; 2]> {
+        let buckets = self.buckets();
+        if let [own] = buckets {
+            return SmallVec::from_iter([own]);
         }
+        let scarce: SmallVec<_> = buckets.iter().filter(|bucket| bucket.is_scarce(now)).collect();
+        if scarce.is_empty() { SmallVec::from_iter([self.leaf().bucket()]) } else { scarce }
     }
 
     fn after_failure(&self, now: Timestamp, current: &Current, failure: &Classification) -> Verdict {
@@ -347,7 +394,7 @@ impl Core {
         let Some(cooldown) = pass.and_then(|pass| self.leaf().breaker().gave_up(now, pass)) else { return };
         self.count(|counters| &counters.breaker_trips);
         events::circuit_opened(self.leaf().scope(), cooldown);
-        self.leaf().bucket().wake_all();
+        self.buckets().iter().for_each(|bucket| bucket.wake_all());
         self.leaf().bulkhead().wake_all();
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{State, Terms};
 use crate::clock::Timestamp;
+use crate::limiter::Bucket;
 use crate::policy::ResolvedPolicy;
 use crate::registry::{Leaf, Target};
 use crate::scope::Scope;
@@ -46,6 +47,11 @@ impl Core {
 
     pub(super) fn leaf(&self) -> &Leaf {
         &self.target.leaf
+    }
+
+    /// What it takes tokens from, the narrowest first: its leaf's own, and those that it shares with others.
+    pub(super) fn buckets(&self) -> &[Arc<Bucket>] {
+        &self.target.buckets
     }
 
     pub(super) fn scope(&self) -> &Scope {

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::{Clock, Sleep, Timestamp, lock};
 
@@ -106,6 +106,11 @@ impl fmt::Debug for FakeClock {
 }
 
 impl Clock for FakeClock {
+    /// Its origin is at a full minute.
+    fn time_of_day(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.now().as_nanos())
+    }
+
     fn now(&self) -> Timestamp {
         self.lock().now
     }

@@ -19,6 +19,8 @@ pub(super) const FACTOR: Range = Range { least: 0.0, most: 1.0, exclusive: true,
 pub(super) const STEP: Range =
     Range { least: 0.000_001, most: 1.0, exclusive: false, what: "a number from 0.000001 to 1" };
 
+pub(super) const SHARE: Range = Range { least: 0.01, most: 1.0, exclusive: false, what: "a number from 0.01 to 1" };
+
 /// The range of a number that need not be whole.
 #[derive(Clone, Copy)]
 pub(super) struct Range {

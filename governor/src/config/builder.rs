@@ -1,5 +1,7 @@
 //! Puts the layers of a configuration together.
 
+mod figures;
+
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -13,8 +15,10 @@ use super::layer::Layer;
 use super::node::{Node, Value};
 use super::read::Source;
 use super::resolve::resolve;
-use super::settings::{Jitter, LawName};
+use super::settings::{Counts, Jitter, LawName};
 use crate::classify::Rule;
+use figures::number;
+pub use figures::{ServiceBuilder, SharedBuilder};
 
 /// Puts a [`Config`] together from its layers: built-in defaults < YAML < environment < code.
 ///
@@ -135,10 +139,6 @@ impl ConfigBuilder {
     }
 }
 
-fn number(number: Option<f64>) -> Value {
-    number.map_or_else(|| Value::Text("none".to_owned()), Value::Number)
-}
-
 impl Document {
     fn read(self, problems: &mut Vec<ConfigProblem>) -> Option<Layer> {
         let (name, text) = match self {
@@ -198,6 +198,22 @@ impl ProviderBuilder {
         self.set(&["max_rps"], number(rps.into()))
     }
 
+    /// The share of every known limit that is used, above 0 and at most 1: what is left over is for others.
+    pub fn share(self, share: f64) -> Self {
+        self.set(&["share"], Value::Number(share))
+    }
+
+    /// Whether the limits that the provider [publishes](crate::catalogue) hold where nothing is configured.
+    pub fn published(self, published: bool) -> Self {
+        self.set(&["published"], Value::Bool(published))
+    }
+
+    /// A bucket that services share, by its name, in kebab case: each call takes from it besides its own.
+    pub fn shared(self, name: impl AsRef<str>, set: impl FnOnce(SharedBuilder) -> SharedBuilder) -> Self {
+        let shared = set(SharedBuilder::new());
+        self.set(&["shared", name.as_ref()], shared.into_value())
+    }
+
     /// How many calls a rested leaf lets through at once; one second's worth where it is not set.
     pub fn burst(self, calls: impl Into<Option<f64>>) -> Self {
         self.set(&["burst"], number(calls.into()))
@@ -206,6 +222,16 @@ impl ProviderBuilder {
     /// The rate that throttles never go under, in calls per second.
     pub fn floor_rps(self, rps: f64) -> Self {
         self.set(&["floor_rps"], Value::Number(rps))
+    }
+
+    /// How many calls each full minute of the clock brings a leaf: see [`ServiceBuilder::per_minute`].
+    pub fn per_minute(self, calls: f64) -> Self {
+        self.set(&["per_minute"], Value::Number(calls))
+    }
+
+    /// What takes tokens from a leaf: calls, or what they [cost](crate::Call::cost).
+    pub fn counts(self, counts: Counts) -> Self {
+        self.set(&["counts"], Value::Text(counts.name().to_owned()))
     }
 
     /// Retries after a call's first attempt.
@@ -291,46 +317,7 @@ impl ProviderBuilder {
     /// Sets what holds for one service (`ec2`), for its reads, writes or deletes where it counts them apart
     /// (`network:write`), or for one operation (`ec2.RunInstances`).
     pub fn service(self, name: impl AsRef<str>, set: impl FnOnce(ServiceBuilder) -> ServiceBuilder) -> Self {
-        let service = set(ServiceBuilder { node: Node::new(Value::Map(Vec::new())) });
-        self.set(&["services", name.as_ref()], service.node.value)
-    }
-}
-
-/// Sets the figures of one service, a verb of it, or an operation in code.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct ServiceBuilder {
-    node: Node,
-}
-
-impl ServiceBuilder {
-    fn set(mut self, key: &str, value: Value) -> Self {
-        self.node.put(&[key], Node::new(value));
-        self
-    }
-
-    /// Gives each operation of the service, or of the verb, a bucket and a breaker of its own.
-    pub fn per_operation(self, per_operation: bool) -> Self {
-        self.set("per_operation", Value::Bool(per_operation))
-    }
-
-    /// What the rate follows from.
-    pub fn law(self, law: LawName) -> Self {
-        self.set("law", Value::Text(law.name().to_owned()))
-    }
-
-    /// The ceiling of the rate, in calls per second; `None` where nobody knows it.
-    pub fn max_rps(self, rps: impl Into<Option<f64>>) -> Self {
-        self.set("max_rps", number(rps.into()))
-    }
-
-    /// How many calls a rested bucket lets through at once.
-    pub fn burst(self, calls: impl Into<Option<f64>>) -> Self {
-        self.set("burst", number(calls.into()))
-    }
-
-    /// The rate that throttles never go under, in calls per second.
-    pub fn floor_rps(self, rps: f64) -> Self {
-        self.set("floor_rps", Value::Number(rps))
+        let service = set(ServiceBuilder::new());
+        self.set(&["services", name.as_ref()], service.into_value())
     }
 }

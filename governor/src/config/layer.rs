@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use super::bounds;
 use super::error::{ConfigOrigin, ConfigProblem};
-use super::names::{check_provider, check_service, is_operation};
+use super::names::{check_provider, check_service, check_shared, is_operation, is_service};
 use super::node::{Entry, Node, Value};
 use super::read::{
-    At, Reading, Section, Source, boolean, count, duration, jitter, law, number, optional_duration, optional_number,
+    At, Reading, Section, Source, boolean, count, duration, jitter, names, number, one_of, optional_duration,
+    optional_number, several_of,
 };
 use super::rules;
-use super::settings::{Jitter, LawName};
+use super::settings::{Counts, Jitter, LawName};
+use crate::catalogue::Per;
 use crate::classify::Rule;
+use crate::scope::Verb;
 
 /// Lays one layer's value over that of the layers below.
 trait Over {
@@ -70,6 +73,8 @@ partial! {
         account_concurrency: Option<At<u32>>,
         retry_budget: Option<At<u32>>,
         law: Option<At<LawName>>,
+        share: Option<At<f64>>,
+        published: Option<At<bool>>,
         rates: Rates,
         failures: Option<At<u32>>,
         cooldown: Option<At<Duration>>,
@@ -88,14 +93,29 @@ partial! {
         read_timeout: Option<At<Duration>>,
         rules: Option<At<Vec<Rule>>>,
         services: BTreeMap<String, Service>,
+        shared: BTreeMap<String, Shared>,
     }
 }
 
 partial! {
     Rates {
         max_rps: Option<At<Option<f64>>>,
+        per_minute: Option<At<f64>>,
         burst: Option<At<Option<f64>>>,
         floor_rps: Option<At<f64>>,
+        counts: Option<At<Counts>>,
+    }
+}
+
+partial! {
+    /// What is set for a bucket that operations, or services, share.
+    Shared {
+        enabled: Option<At<bool>>,
+        operations: Option<At<Vec<String>>>,
+        verbs: Option<At<Vec<Verb>>>,
+        per: Option<At<Per>>,
+        law: Option<At<LawName>>,
+        rates: Rates,
     }
 }
 
@@ -107,7 +127,9 @@ pub(super) struct Service {
     pub(super) key: String,
     pub(super) per_operation: Option<At<bool>>,
     pub(super) law: Option<At<LawName>>,
+    pub(super) share: Option<At<f64>>,
     pub(super) rates: Rates,
+    pub(super) shared: BTreeMap<String, Shared>,
 }
 
 impl Over for Service {
@@ -116,7 +138,9 @@ impl Over for Service {
             key: self.key,
             per_operation: self.per_operation.over(below.per_operation),
             law: self.law.over(below.law),
+            share: self.share.over(below.share),
             rates: self.rates.over(below.rates),
+            shared: self.shared.over(below.shared),
         }
     }
 }
@@ -135,7 +159,9 @@ impl Layer {
                 key: service.to_owned(),
                 per_operation: Some(At { value: true, path, origin: ConfigOrigin::Code }),
                 law: None,
+                share: None,
                 rates: Rates::default(),
+                shared: BTreeMap::new(),
             };
             providers.entry(provider.to_owned()).or_default().services.insert(service.to_owned(), marked);
         }
@@ -199,7 +225,9 @@ impl Provider {
             enabled: section.take("enabled", boolean),
             account_concurrency: section.take("account_concurrency", count(1)),
             retry_budget: section.take("retry_budget", count(0)),
-            law: section.take("law", law),
+            law: section.take("law", one_of(&LawName::ALL, LawName::name)),
+            share: section.take("share", number(bounds::SHARE)),
+            published: section.take("published", boolean),
             rates: Rates::read(&mut section),
             failures: breaker.take("failures", count(1)),
             cooldown: breaker.take("cooldown", duration),
@@ -218,6 +246,7 @@ impl Provider {
             read_timeout: section.take("read_timeout", duration),
             rules: read_rules(&mut section),
             services: read_services(section.section("services")),
+            shared: read_shared(section.section("shared")),
         };
         breaker.finish();
         throttle.finish();
@@ -230,10 +259,35 @@ impl Rates {
     fn read(section: &mut Section<'_>) -> Rates {
         Rates {
             max_rps: section.take("max_rps", optional_number(bounds::RATE)),
+            per_minute: section.take("per_minute", number(bounds::BURST)),
             burst: section.take("burst", optional_number(bounds::BURST)),
             floor_rps: section.take("floor_rps", number(bounds::RATE)),
+            counts: section.take("counts", one_of(&Counts::ALL, Counts::name)),
         }
     }
+}
+
+fn read_shared(section: Section<'_>) -> BTreeMap<String, Shared> {
+    let reading = section.reading();
+    let mut buckets = BTreeMap::new();
+    for (path, Entry { key, line, node }) in section.rest() {
+        if let Err(message) = check_shared(&key) {
+            reading.report(path, line, message);
+            continue;
+        }
+        let mut section = Section::new(reading, path, node);
+        let shared = Shared {
+            enabled: section.take("enabled", boolean),
+            operations: section.take("operations", names),
+            verbs: section.take("verbs", several_of(&Verb::ALL, Verb::code)),
+            per: section.take("per", one_of(&Per::ALL, Per::name)),
+            law: section.take("law", one_of(&LawName::ALL, LawName::name)),
+            rates: Rates::read(&mut section),
+        };
+        section.finish();
+        buckets.insert(key, shared);
+    }
+    buckets
 }
 
 fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
@@ -258,10 +312,13 @@ fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
             }
             other => other,
         });
-        let law = section.take("law", law);
+        let law = section.take("law", one_of(&LawName::ALL, LawName::name));
+        let share = section.take("share", number(bounds::SHARE));
         let rates = Rates::read(&mut section);
+        // What is written under an operation or a verb would be taken for another bucket than the service's.
+        let shared = if is_service(&key) { read_shared(section.section("shared")) } else { BTreeMap::new() };
         section.finish();
-        services.insert(identity, Service { key, per_operation, law, rates });
+        services.insert(identity, Service { key, per_operation, law, share, rates, shared });
     }
     services
 }

@@ -114,10 +114,11 @@ mod settings;
 mod tests;
 
 pub(crate) use bounds::{MOST, MOST_RPS, check_duration};
-pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder};
+pub use builder::{ConfigBuilder, ProviderBuilder, ServiceBuilder, SharedBuilder};
 pub use error::{ConfigError, ConfigOrigin, ConfigProblem};
+pub use services::SharedLimit;
 pub use settings::{
-    BreakerSettings, InvalidLimits, Jitter, LawName, Limits, ProviderSettings, RetrySettings, ThrottleSettings,
+    BreakerSettings, Counts, InvalidLimits, Jitter, LawName, Limits, ProviderSettings, RetrySettings, ThrottleSettings,
 };
 
 /// A valid configuration of the whole governor.

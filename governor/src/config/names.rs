@@ -4,7 +4,7 @@ use super::node::Value;
 use crate::scope::Verb;
 
 /// Names that are keys of a provider: as a provider's name they are a key written one level too high.
-const SETTINGS: [&str; 21] = [
+const SETTINGS: [&str; 26] = [
     "account_concurrency",
     "attempt_timeout",
     "base_delay",
@@ -12,6 +12,7 @@ const SETTINGS: [&str; 21] = [
     "burst",
     "connect_timeout",
     "cooldown",
+    "counts",
     "deadline",
     "default",
     "failures",
@@ -21,10 +22,14 @@ const SETTINGS: [&str; 21] = [
     "max_backoff",
     "max_retries",
     "max_rps",
+    "per_minute",
+    "published",
     "read_timeout",
     "retry_budget",
     "rules",
     "services",
+    "share",
+    "shared",
     "throttle",
 ];
 
@@ -58,6 +63,21 @@ pub(super) fn check_provider(name: &str, written: &str, value: &Value) -> Result
 /// Operations are written with capitals, services without: `ec2.RunInstances` against `storage.blob`.
 pub(super) fn is_operation(key: &str) -> bool {
     operation(key).is_some()
+}
+
+/// Whether a key names a service as a whole.
+pub(super) fn is_service(key: &str) -> bool {
+    operation(key).is_none() && split_verb(key).is_none()
+}
+
+/// Whether a key is the name of a shared bucket. In a scope it stands where operations do, which are written with capitals.
+pub(super) fn check_shared(name: &str) -> Result<(), String> {
+    let is_kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_kebab) {
+        Ok(())
+    } else {
+        Err(format!("`{name}` is no name of a shared bucket: write lower-case letters, digits and dashes"))
+    }
 }
 
 fn operation(key: &str) -> Option<(&str, &str)> {

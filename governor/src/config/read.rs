@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::bounds::{self, Range};
 use super::error::{ConfigOrigin, ConfigProblem};
 use super::node::{Entry, Node, Value};
-use super::settings::{Jitter, LawName};
+use super::settings::Jitter;
 
 /// What a document is, so that each of its lines can be named.
 #[derive(Clone, Debug)]
@@ -207,9 +207,42 @@ pub(super) fn optional_duration(value: &Value) -> Result<Option<Duration>, Strin
     }
 }
 
-pub(super) fn law(value: &Value) -> Result<LawName, String> {
-    let named = |law: &LawName| matches!(value, Value::Text(text) if text == law.name());
-    LawName::ALL.into_iter().find(named).ok_or_else(|| wrong(value, &LawName::ALL.map(LawName::name).join(" or ")))
+/// One of these, by its name.
+pub(super) fn one_of<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> impl FnOnce(&Value) -> Result<T, String> {
+    move |value| named(value, all, &name)
+}
+
+/// A list of these, by their names; or a single one.
+pub(super) fn several_of<T: Copy>(
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> impl FnOnce(&Value) -> Result<Vec<T>, String> {
+    move |value| match value {
+        Value::List(items) => items.iter().map(|item| named(&item.value, all, &name)).collect(),
+        single => Ok(vec![named(single, all, &name)?]),
+    }
+}
+
+fn named<T: Copy>(value: &Value, all: &[T], name: &impl Fn(T) -> &'static str) -> Result<T, String> {
+    let found = all.iter().find(|known| matches!(value, Value::Text(text) if text == name(**known)));
+    found.copied().ok_or_else(|| wrong(value, &all.iter().map(|known| name(*known)).collect::<Vec<_>>().join(" or ")))
+}
+
+/// A list of names, each of which may have one `*` at its beginning or its end.
+pub(super) fn names(value: &Value) -> Result<Vec<String>, String> {
+    const EXPECTED: &str = "a list of operations, such as [GetParameter, Describe*]";
+    let Value::List(items) = value else { return Err(wrong(value, EXPECTED)) };
+    let name = |item: &Node| match &item.value {
+        Value::Text(text) if is_pattern(text) => Ok(text.clone()),
+        Value::Text(_) => Err(format!("has an entry that is no operation: it must be {EXPECTED}")),
+        other => Err(wrong(other, EXPECTED)),
+    };
+    items.iter().map(name).collect()
+}
+
+fn is_pattern(text: &str) -> bool {
+    let inner = text.strip_prefix('*').or_else(|| text.strip_suffix('*')).unwrap_or(text);
+    !inner.is_empty() && !inner.contains('*') && inner.trim() == inner
 }
 
 pub(super) fn jitter(value: &Value) -> Result<Jitter, String> {

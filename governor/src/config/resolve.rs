@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Config;
 use super::error::ConfigProblem;
-use super::layer::{Layer, Provider, Rates};
+use super::layer::{Layer, Provider, Rates, Shared};
 use super::read::At;
-use super::services::{Override, Services};
+use super::services::{Figures, MINUTE, Override, Rate, Services, SharedOverride};
 use super::settings::{BreakerSettings, Limits, ProviderSettings, RetrySettings, ThrottleSettings};
 
 /// The whole configuration. Problems are reported once, also where several providers inherit them.
@@ -16,10 +16,10 @@ pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config
     let enabled = value(&layer.enabled, true);
     let Layer { defaults, providers, .. } = layer;
     let mut finish = |provider: Provider| {
-        if let Some(problem) = check_delays(&provider)
-            && !problems.contains(&problem)
-        {
-            problems.push(problem);
+        for problem in check_delays(&provider).into_iter().chain(check_rates(&provider)) {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
         }
         settings(provider, enabled)
     };
@@ -69,6 +69,8 @@ fn settings(provider: Provider, enabled: bool) -> ProviderSettings {
             recovery_after: value(&provider.recovery_after, default.throttle.recovery_after),
             recovery_step: value(&provider.recovery_step, default.throttle.recovery_step),
         },
+        share: value(&provider.share, default.share),
+        published: value(&provider.published, default.published),
         connect_timeout: value(&provider.connect_timeout, default.connect_timeout),
         read_timeout: value(&provider.read_timeout, default.read_timeout),
         rules: value(&provider.rules, default.rules),
@@ -76,9 +78,18 @@ fn settings(provider: Provider, enabled: bool) -> ProviderSettings {
     }
 }
 
+/// The provider's own; the [share](ProviderSettings::share) of it is taken where it is used.
 fn limits(rates: &Rates, default: Limits) -> Limits {
-    let (ceiling, burst) = (value(&rates.max_rps, default.ceiling()), value(&rates.burst, default.known_burst()));
-    Limits::of(ceiling, burst, value(&rates.floor_rps, default.floor_rps()))
+    let floor_rps = value(&rates.floor_rps, default.floor_rps());
+    let limits = match &rates.per_minute {
+        Some(calls) => Limits::in_windows(calls.value, MINUTE, floor_rps),
+        None => {
+            let (ceiling, burst) =
+                (value(&rates.max_rps, default.ceiling()), value(&rates.burst, default.known_burst()));
+            Limits::of(ceiling, burst, floor_rps)
+        }
+    };
+    limits.counting(value(&rates.counts, default.counts()))
 }
 
 fn retry(provider: &Provider, default: RetrySettings) -> RetrySettings {
@@ -93,16 +104,61 @@ fn retry(provider: &Provider, default: RetrySettings) -> RetrySettings {
 }
 
 fn services(provider: Provider) -> Services {
-    let figure = |set: Option<At<f64>>| set.map(|at| at.value);
-    let overrides = provider.services.into_values().map(|service| Override {
-        per_operation: service.per_operation.map(|at| at.value),
-        law: service.law.map(|at| at.value),
-        max_rps: service.rates.max_rps.map(|at| at.value),
-        burst: service.rates.burst.map(|at| at.value),
-        floor_rps: figure(service.rates.floor_rps),
-        key: service.key,
-    });
-    Services { floor_rps: value(&provider.rates.floor_rps, Limits::DEFAULT_FLOOR_RPS), overrides: overrides.collect() }
+    let floor_rps = value(&provider.rates.floor_rps, Limits::DEFAULT_FLOOR_RPS);
+    let mut shared: Vec<SharedOverride> =
+        provider.shared.into_iter().map(|(name, set)| shared_override(None, name, set)).collect();
+    let mut overrides = Vec::new();
+    for service in provider.services.into_values() {
+        let of_service = service.shared.into_iter().map(|(name, set)| shared_override(Some(&service.key), name, set));
+        shared.extend(of_service);
+        overrides.push(Override {
+            per_operation: service.per_operation.map(|at| at.value),
+            law: service.law.map(|at| at.value),
+            share: service.share.map(|at| at.value),
+            figures: figures(service.rates),
+            key: service.key,
+        });
+    }
+    Services { floor_rps, overrides, shared }
+}
+
+fn shared_override(service: Option<&str>, name: String, set: Shared) -> SharedOverride {
+    SharedOverride {
+        service: service.map(str::to_owned),
+        name,
+        enabled: set.enabled.map(|at| at.value),
+        operations: set.operations.map(|at| at.value),
+        verbs: set.verbs.map(|at| at.value),
+        per: set.per.map(|at| at.value),
+        law: set.law.map(|at| at.value),
+        figures: figures(set.rates),
+    }
+}
+
+fn figures(rates: Rates) -> Figures {
+    let per_second = rates.max_rps.map(|at| at.value.map_or(Rate::Unknown, Rate::PerSecond));
+    Figures {
+        rate: rates.per_minute.map(|at| Rate::PerMinute(at.value)).or(per_second),
+        burst: rates.burst.map(|at| at.value),
+        floor_rps: rates.floor_rps.map(|at| at.value),
+        counts: rates.counts.map(|at| at.value),
+    }
+}
+
+/// `per_minute` takes the place of `max_rps` and `burst`. Of two that are both set, one has no effect.
+fn check_rates(provider: &Provider) -> impl Iterator<Item = ConfigProblem> {
+    let services = provider.services.values();
+    let shared = services.clone().flat_map(|service| service.shared.values()).chain(provider.shared.values());
+    let all = std::iter::once(&provider.rates).chain(services.map(|service| &service.rates));
+    all.chain(shared.map(|shared| &shared.rates)).filter_map(|rates| {
+        let per_minute = rates.per_minute.as_ref()?;
+        let other = rates.max_rps.as_ref().map(|at| ("max_rps", &at.origin));
+        let (key, origin) = other.or(rates.burst.as_ref().map(|at| ("burst", &at.origin)))?;
+        Some(
+            per_minute
+                .problem(format!("takes the place of {key}, which is set, too ({origin}): leave out one of them")),
+        )
+    })
 }
 
 /// `base_delay <= max_backoff`. The blame goes to whichever was set; to the base where both were.

@@ -1,20 +1,46 @@
-//! What is set for single services, verbs of theirs and operations, and what follows for each.
+//! What is set for single services, verbs of theirs and operations, what their provider publishes, and what follows for each.
 
-use super::settings::{LawName, Limits, ProviderSettings, ThrottleSettings};
+use std::num::NonZeroU32;
+
+use super::bounds::MOST_RPS;
+use super::settings::{Counts, LawName, Limits, ProviderSettings, ThrottleSettings};
+use crate::catalogue::{self, Counted, Grant, Per, PublishedLimit, Refill};
 use crate::scope::{Scope, Verb};
 
-/// What is set for single services, verbs of theirs and operations.
+/// What is set for single services, verbs of theirs and operations, and for the buckets that they share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Services {
     /// The provider's floor before its own rate lowered it.
     pub(super) floor_rps: f64,
     pub(super) overrides: Vec<Override>,
+    pub(super) shared: Vec<SharedOverride>,
 }
 
 impl Default for Services {
     fn default() -> Self {
-        Services { floor_rps: Limits::DEFAULT_FLOOR_RPS, overrides: Vec::new() }
+        Services { floor_rps: Limits::DEFAULT_FLOOR_RPS, overrides: Vec::new(), shared: Vec::new() }
     }
+}
+
+/// How many calls are granted, as it is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Rate {
+    /// It is said that nobody knows.
+    Unknown,
+    /// `max_rps`.
+    PerSecond(f64),
+    /// `per_minute`.
+    PerMinute(f64),
+}
+
+/// What is set of one bucket.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figures {
+    pub(super) rate: Option<Rate>,
+    /// The inner one is none where it is said to be unknown.
+    pub(super) burst: Option<Option<f64>>,
+    pub(super) floor_rps: Option<f64>,
+    pub(super) counts: Option<Counts>,
 }
 
 /// What is set for one `<service>`, `<service>:<verb>` or `<service>.<Operation>`.
@@ -23,10 +49,145 @@ pub(super) struct Override {
     pub(super) key: String,
     pub(super) per_operation: Option<bool>,
     pub(super) law: Option<LawName>,
-    /// The inner one is none where it is said to be unknown; so is that of the burst.
-    pub(super) max_rps: Option<Option<f64>>,
-    pub(super) burst: Option<Option<f64>>,
-    pub(super) floor_rps: Option<f64>,
+    pub(super) share: Option<f64>,
+    pub(super) figures: Figures,
+}
+
+/// What is set for a bucket that operations share.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SharedOverride {
+    /// None where services share it.
+    pub(super) service: Option<String>,
+    pub(super) name: String,
+    pub(super) enabled: Option<bool>,
+    pub(super) operations: Option<Vec<String>>,
+    pub(super) verbs: Option<Vec<Verb>>,
+    pub(super) per: Option<Per>,
+    pub(super) law: Option<LawName>,
+    pub(super) figures: Figures,
+}
+
+/// A bucket that a scope's calls take from besides their own, as [`ProviderSettings::shared_for`] finds it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SharedLimit {
+    /// Whose it is: the parts that those who share it have in common, and its name in an operation's place.
+    pub scope: Scope,
+    /// Its figures.
+    pub limits: Limits,
+    /// How it slows down and recovers.
+    pub throttle: ThrottleSettings,
+}
+
+/// In seconds.
+pub(super) const MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
+
+/// Figures as they are put together, from the least exact to the most.
+#[derive(Clone, Copy)]
+struct Known {
+    rate: Rate,
+    burst: Option<f64>,
+    floor_rps: f64,
+    counts: Counts,
+    published: bool,
+}
+
+impl Known {
+    fn over(mut self, set: &Figures) -> Known {
+        if let Some(rate) = set.rate {
+            self = Known { rate, burst: None, published: false, ..self };
+        }
+        self.burst = set.burst.unwrap_or(self.burst);
+        self.floor_rps = set.floor_rps.unwrap_or(self.floor_rps);
+        self.counts = set.counts.unwrap_or(self.counts);
+        self
+    }
+
+    fn limits(self, share: f64) -> Limits {
+        let limits = match self.rate {
+            Rate::Unknown => Limits::of(None, self.burst, self.floor_rps),
+            Rate::PerSecond(rate) => Limits::of(Some(rate), self.burst, self.floor_rps),
+            Rate::PerMinute(calls) => Limits::in_windows(calls, MINUTE, self.floor_rps),
+        };
+        let limits = limits.counting(self.counts);
+        if self.published { limits.as_published() } else { limits }.shared_out(share)
+    }
+}
+
+/// How long before its time a call may arrive, as timers and networks are not even: so much less than the published burst is
+/// used at once, which the server's bucket then holds ready for ever.
+const UNEVEN_SECONDS: f64 = 0.25;
+
+/// Of a quota that comes in steps whose time nobody knows, at least this share is used at an even rate.
+const EVEN_SHARE: f64 = 0.9;
+
+impl Grant {
+    /// How the grant can be used without ever being refused, by the only one to use it.
+    fn known(&self, floor_rps: f64, counts: Counts) -> Known {
+        let (rps, least) = (self.calls / self.per.as_secs_f64(), 1.0);
+        let (rate, burst) = match self.refill {
+            Refill::Continuous => (rps, self.burst - rps * UNEVEN_SECONDS),
+            // The burst and what comes until the next step are together what the full bucket holds.
+            Refill::Steps if self.burst - self.calls >= self.calls * (1.0 - EVEN_SHARE) => {
+                (rps, self.burst - self.calls)
+            }
+            Refill::Steps => (rps * EVEN_SHARE, self.burst - self.calls * EVEN_SHARE),
+            Refill::Windows if self.per.as_secs() == 60 => {
+                let rate = Rate::PerMinute(self.calls.min(MOST_RPS));
+                return Known { rate, burst: None, floor_rps, counts, published: true };
+            }
+            Refill::Windows => (rps * EVEN_SHARE, self.calls * (1.0 - EVEN_SHARE)),
+        };
+        let (rate, burst) = (Rate::PerSecond(rate.min(MOST_RPS)), Some(burst.clamp(least, MOST_RPS)));
+        Known { rate, burst, floor_rps, counts, published: true }
+    }
+}
+
+impl PublishedLimit {
+    fn known(&self, floor_rps: f64) -> Known {
+        let counts = if self.unit.is_some() { Counts::Units } else { Counts::Calls };
+        self.grant.known(floor_rps, counts)
+    }
+}
+
+/// What is published of a scope's own bucket; else of a bucket that it shares, which it cannot go faster than.
+fn published(scope: &Scope) -> Option<&'static PublishedLimit> {
+    let shared =
+        || catalogue::together(scope).filter(|limit| limit.unit.is_none()).min_by(|a, b| a.rps().total_cmp(&b.rps()));
+    catalogue::own(scope).or_else(shared)
+}
+
+/// Whose a shared bucket is: what the scopes that share it have in common.
+fn shared_scope(scope: &Scope, per: Per, of_service: bool, verbs: &[Verb], name: &str) -> Scope {
+    let (account, region) = match per {
+        Per::Region => (scope.account(), scope.region()),
+        Per::Account => (scope.account(), ""),
+        Per::Organization => ("", ""),
+    };
+    let service = if of_service { scope.service() } else { "" };
+    let verb = if let [verb] = verbs { Some(*verb) } else { None };
+    Scope::new(scope.provider(), account, region, service).with_verb(verb).with_operation(name)
+}
+
+impl SharedOverride {
+    fn is_named(&self, service: Option<&str>, name: &str) -> bool {
+        let same_service = match (&self.service, service) {
+            (Some(own), Some(service)) => own.eq_ignore_ascii_case(service),
+            (None, None) => true,
+            _ => false,
+        };
+        same_service && self.name == name
+    }
+
+    fn is_of(&self, scope: &Scope) -> bool {
+        self.service.as_ref().is_none_or(|service| service.eq_ignore_ascii_case(scope.service()))
+    }
+
+    /// Whether it counts the scope's calls, by the verbs and operations that are set here.
+    fn may_fit(&self, scope: &Scope) -> bool {
+        let operations = self.operations.as_deref().unwrap_or_default();
+        catalogue::fits(self.verbs.as_deref().unwrap_or_default(), operations.iter().map(String::as_str), scope)
+    }
 }
 
 impl Override {
@@ -47,29 +208,99 @@ impl Override {
             .and_then(|rest| rest.strip_suffix('.'))
             .is_some_and(|key| key.eq_ignore_ascii_case(service))
     }
+
+    /// The length of the beginning that it gives operations, if the operation has it: of `ec2.Describe*`.
+    fn pattern(&self, service: &str, operation: &str) -> Option<usize> {
+        let (of_service, start) = self.key.strip_suffix('*')?.split_at_checked(service.len())?;
+        let start = start.strip_prefix('.')?;
+        let is_it = of_service.eq_ignore_ascii_case(service) && operation.starts_with(start);
+        is_it.then_some(start.len())
+    }
 }
 
 impl ProviderSettings {
     /// The bucket figures of a scope: of an operation, of a service's reads, writes or deletes, or of a service as a whole.
     /// Whose settings these are is settled; the scope's provider, account and region do not matter.
     ///
-    /// Each figure is taken from the override of `<service>.<Operation>`, else from that of `<service>:<verb>`, else from
-    /// that of the service, else from the provider. The burst goes with the rate: where an override sets a rate and no
-    /// burst, the burst is one second's worth of that rate. Services and verbs are compared without regard to ASCII case,
-    /// operations exactly.
+    /// Each figure is taken from the override of `<service>.<Operation>`, else from that of the longest
+    /// `<service>.<Beginning>*`, else from that of `<service>:<verb>`, else from that of the service. Where none of them sets a rate,
+    /// what the provider [publishes](crate::catalogue) for the scope holds; where it publishes nothing, the provider's settings. The
+    /// burst goes with the rate: where an override sets a rate and no burst, the burst is one second's worth of that rate. Services
+    /// and verbs are compared without regard to ASCII case, operations exactly. Of what is known the
+    /// [share](ProviderSettings::share) is taken.
     pub fn limits_for(&self, scope: &Scope) -> Limits {
-        let mut max_rps = self.limits.ceiling();
-        let mut burst = self.limits.known_burst();
-        let mut floor_rps = self.services.floor_rps;
-        for found in self.overrides(scope) {
-            if let Some(rate) = found.max_rps {
-                max_rps = rate;
-                burst = None;
+        let floor_rps = self.services.floor_rps;
+        let generic = match (self.limits.ceiling(), self.limits.window()) {
+            (None, _) => Rate::Unknown,
+            (Some(rps), None) => Rate::PerSecond(rps),
+            (Some(rps), Some(window)) => Rate::PerMinute(rps * window.as_secs_f64()),
+        };
+        let (burst, counts) = (self.limits.known_burst(), self.limits.counts());
+        let generic = Known { rate: generic, burst, floor_rps, counts, published: false };
+        let is_set = self.overrides(scope).any(|found| found.figures.rate.is_some());
+        let published = if is_set || !self.published { None } else { published(scope) };
+        let known = published.map_or(generic, |limit| limit.known(floor_rps));
+        self.overrides(scope).fold(known, |known, found| known.over(&found.figures)).limits(self.share_for(scope))
+    }
+
+    /// The buckets that a scope's calls take from besides their own, the narrowest first: those that are set under `shared`,
+    /// and those that the provider publishes.
+    pub fn shared_for(&self, scope: &Scope) -> Vec<SharedLimit> {
+        let published = self.published.then(|| catalogue::together(scope)).into_iter().flatten();
+        let published = published.filter_map(|limit| self.published_shared(scope, limit));
+        let set = self.services.shared.iter().filter(|set| set.is_of(scope));
+        let mut found: Vec<(Per, SharedLimit)> = Vec::new();
+        for (per, limit) in published.chain(set.filter_map(|set| self.own_shared(scope, set))) {
+            // What is published and what is set for it are one bucket, and nobody takes from one twice.
+            if found.iter().all(|(_, known)| known.scope != limit.scope) {
+                found.push((per, limit));
             }
-            burst = found.burst.unwrap_or(burst);
-            floor_rps = found.floor_rps.unwrap_or(floor_rps);
         }
-        Limits::of(max_rps, burst, floor_rps)
+        found.sort_by_key(|(per, limit)| (*per as u8, limit.scope.service() == "*"));
+        found.into_iter().map(|(_, limit)| limit).collect()
+    }
+
+    /// A published bucket, with what is set for it.
+    fn published_shared(&self, scope: &Scope, limit: &PublishedLimit) -> Option<(Per, SharedLimit)> {
+        let Counted::Together { name, per } = limit.counted else { return None };
+        let service = Some(limit.service).filter(|service| *service != "*");
+        let set = self.services.shared.iter().find(|set| set.is_named(service, name));
+        if set.is_some_and(|set| set.enabled == Some(false) || !set.may_fit(scope)) {
+            return None;
+        }
+        let known = limit.known(self.services.floor_rps);
+        let known = set.map_or(known, |set| known.over(&set.figures));
+        let per = set.and_then(|set| set.per).unwrap_or(per);
+        let verbs = set.and_then(|set| set.verbs.as_deref()).unwrap_or(limit.verbs);
+        let whose = shared_scope(scope, per, service.is_some(), verbs, name);
+        Some((per, self.shared_limit(whose, known, set.and_then(|set| set.law), scope)))
+    }
+
+    /// A bucket that nothing is published of.
+    fn own_shared(&self, scope: &Scope, set: &SharedOverride) -> Option<(Per, SharedLimit)> {
+        let unknown = Known {
+            rate: Rate::Unknown,
+            burst: None,
+            floor_rps: self.services.floor_rps,
+            counts: Counts::Calls,
+            published: false,
+        };
+        let (per, verbs) = (set.per.unwrap_or(Per::Region), set.verbs.as_deref().unwrap_or_default());
+        let is_known = set.figures.rate.is_some();
+        (set.enabled != Some(false) && is_known && set.may_fit(scope)).then(|| {
+            let whose = shared_scope(scope, per, set.service.is_some(), verbs, &set.name);
+            (per, self.shared_limit(whose, unknown.over(&set.figures), set.law, scope))
+        })
+    }
+
+    fn shared_limit(&self, whose: Scope, known: Known, law: Option<LawName>, scope: &Scope) -> SharedLimit {
+        let throttle = ThrottleSettings { law: law.unwrap_or(self.throttle.law), ..self.throttle.clone() };
+        SharedLimit { scope: whose, limits: known.limits(self.share_for(scope)), throttle }
+    }
+
+    /// The share of what is known that a scope may use.
+    fn share_for(&self, scope: &Scope) -> f64 {
+        self.overrides(scope).filter_map(|found| found.share).last().unwrap_or(self.share)
     }
 
     /// How a scope slows down and recovers: under its own law, if an override names one. The same overrides hold as for
@@ -80,19 +311,32 @@ impl ProviderSettings {
     }
 
     /// Whether a scope's operation has a bucket and a breaker of its own: there is an override for
-    /// `<service>.<Operation>`, or its service is marked `per_operation`, or the service's reads, writes or deletes are.
+    /// `<service>.<Operation>`, or its service is marked `per_operation`, or the service's reads, writes or deletes are, or
+    /// nothing is said and the provider publishes a limit of the operation's own.
     pub fn is_per_operation(&self, scope: &Scope) -> bool {
-        scope.operation().is_some() && (self.operation(scope).is_some() || self.marks_operations(scope))
+        let is_published = || self.published && catalogue::own(scope).is_some_and(|limit| limit.service != "*");
+        scope.operation().is_some()
+            && (self.operation(scope).or(self.pattern(scope)).is_some()
+                || self.marks_operations(scope).unwrap_or_else(is_published))
     }
 
-    fn marks_operations(&self, scope: &Scope) -> bool {
+    fn marks_operations(&self, scope: &Scope) -> Option<bool> {
         let says = |found: Option<&Override>| found.and_then(|found| found.per_operation);
-        says(self.verb(scope)).or_else(|| says(self.service(scope))).unwrap_or(false)
+        says(self.verb(scope)).or_else(|| says(self.service(scope)))
     }
 
     /// What is set for a scope's service, then for a verb of it, and then for an operation.
     fn overrides(&self, scope: &Scope) -> impl Iterator<Item = &Override> {
-        self.service(scope).into_iter().chain(self.verb(scope)).chain(self.operation(scope))
+        self.service(scope).into_iter().chain(self.verb(scope)).chain(self.pattern(scope)).chain(self.operation(scope))
+    }
+
+    fn pattern(&self, scope: &Scope) -> Option<&Override> {
+        let operation = scope.operation()?;
+        let fitting = self.services.overrides.iter().filter_map(|found| {
+            let length = found.pattern(scope.service(), operation)?;
+            Some((length, found))
+        });
+        fitting.max_by_key(|(length, _)| *length).map(|(_, found)| found)
     }
 
     fn find(&self, is_it: impl Fn(&Override) -> bool) -> Option<&Override> {

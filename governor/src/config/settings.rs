@@ -28,6 +28,10 @@ pub struct ProviderSettings {
     pub retry: RetrySettings,
     /// How a throttled leaf slows down and recovers.
     pub throttle: ThrottleSettings,
+    /// The share of every known limit that is used; above 0, at most 1. Default 1.
+    pub share: f64,
+    /// Whether the limits that the provider [publishes](crate::catalogue) hold where nothing is configured. Default true.
+    pub published: bool,
     /// The connect timeout for plugins whose SDK has none set. Default 3 s.
     pub connect_timeout: Duration,
     /// The read timeout for plugins whose SDK has none set. Default 60 s.
@@ -124,6 +128,21 @@ pub struct Limits {
     /// Zero where none is known.
     burst: f64,
     floor_rps: f64,
+    /// In seconds.
+    window: Option<NonZeroU32>,
+    counts: Counts,
+    published: bool,
+}
+
+/// What takes tokens from a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Counts {
+    /// Each call takes one; written `calls`.
+    #[default]
+    Calls,
+    /// A call takes as many as it costs ([`Call::cost`](crate::Call::cost)), one if it does not say; written `units`.
+    Units,
 }
 
 /// Figures that no token bucket can have.
@@ -164,6 +183,19 @@ impl LawName {
 impl fmt::Display for LawName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl Counts {
+    /// Each of them.
+    pub(super) const ALL: [Counts; 2] = [Counts::Calls, Counts::Units];
+
+    /// As it is written in a document.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Counts::Calls => "calls",
+            Counts::Units => "units",
+        }
     }
 }
 
@@ -212,7 +244,63 @@ impl Limits {
             ceiling: ceiling.unwrap_or(f64::INFINITY),
             burst: burst.or(ceiling.map(burst_of)).unwrap_or_default(),
             floor_rps,
+            window: None,
+            counts: Counts::Calls,
+            published: false,
         }
+    }
+
+    /// So many in each window, all of which may be used at once.
+    pub(super) fn in_windows(calls: f64, window: NonZeroU32, floor_rps: f64) -> Limits {
+        let rps = calls / f64::from(window.get());
+        Limits { window: Some(window), ..Limits::of(Some(rps), Some(calls), floor_rps) }
+    }
+
+    pub(super) fn counting(self, counts: Counts) -> Limits {
+        Limits { counts, ..self }
+    }
+
+    pub(super) fn as_published(self) -> Limits {
+        Limits { published: true, ..self }
+    }
+
+    /// A share of what is known.
+    pub(super) fn shared_out(self, share: f64) -> Limits {
+        let burst = self.known_burst().map_or(0.0, |burst| (burst * share).max(1.0));
+        // An infinite one stays so, and nothing is known of it.
+        let ceiling = self.ceiling * share;
+        Limits { ceiling, burst: if ceiling.is_finite() { burst } else { self.burst }, ..self }.with_low_floor()
+    }
+
+    fn with_low_floor(self) -> Limits {
+        Limits { floor_rps: self.floor_rps.min(self.max_rps()), ..self }
+    }
+
+    /// The server itself says that it grants so many a second, in place of what is published.
+    pub(crate) fn taught(self, rps: f64) -> Limits {
+        let burst = self.burst * (rps / self.ceiling);
+        Limits { ceiling: rps, burst: burst.max(1.0), ..self }.with_low_floor()
+    }
+
+    /// What is published does not hold here.
+    pub(crate) fn unpublished(self) -> Limits {
+        Limits { ceiling: f64::INFINITY, burst: 0.0, window: None, published: false, ..self }
+    }
+
+    /// The span at whose full multiples on the clock on the wall so many calls are granted at once, and none in between;
+    /// none where they come all the time.
+    pub fn window(&self) -> Option<Duration> {
+        self.window.map(|seconds| Duration::from_secs(seconds.get().into()))
+    }
+
+    /// What takes tokens.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether the figures are the provider's own, as [published](crate::catalogue), and not configured.
+    pub fn is_published(&self) -> bool {
+        self.published
     }
 
     /// The ceiling of the rate, in calls per second, if one is configured.
@@ -265,6 +353,8 @@ impl Default for ProviderSettings {
             breaker: BreakerSettings::default(),
             retry: RetrySettings::default(),
             throttle: ThrottleSettings::default(),
+            share: 1.0,
+            published: true,
             connect_timeout: Duration::from_secs(3),
             read_timeout: Duration::from_secs(60),
             rules: Vec::new(),

@@ -33,6 +33,11 @@ pub(crate) struct NamedLimit {
 }
 
 impl NamedLimit {
+    /// In calls per second.
+    pub(super) fn rps(self) -> f64 {
+        self.rps
+    }
+
     /// So many calls in so long. None of what is no pace: nothing at all, more than anyone can use, or a span longer than an
     /// hour.
     pub(crate) fn new(calls: u64, per: Duration) -> Option<Self> {

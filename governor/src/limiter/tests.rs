@@ -25,12 +25,17 @@ fn at(seconds: f64) -> Timestamp {
     Timestamp::ZERO + Duration::from_secs_f64(seconds)
 }
 
+fn bucket_of(limits: Limits, throttle: ThrottleSettings) -> Arc<Bucket> {
+    let scope = Scope::new("x", "1", "", "a");
+    Arc::new(Bucket::new(scope, limits, throttle, Timestamp::ZERO, Duration::ZERO))
+}
+
 fn bucket(max_rps: f64, burst: f64) -> Arc<Bucket> {
-    Arc::new(Bucket::new(limits(max_rps, burst), law(), Timestamp::ZERO))
+    bucket_of(limits(max_rps, burst), law())
 }
 
 fn unlimited() -> Arc<Bucket> {
-    Arc::new(Bucket::new(Limits::default(), settings(LawName::DeliveryRate), Timestamp::ZERO))
+    bucket_of(Limits::default(), settings(LawName::DeliveryRate))
 }
 
 #[derive(Default)]
@@ -322,11 +327,19 @@ fn one_that_waits_for_its_narrow_bucket_does_not_hold_up_others_at_the_wide_one(
 }
 
 #[test]
-fn the_same_bucket_named_twice_is_paid_once() {
-    let one = bucket(10.0, 10.0);
-    let mut caller = Caller::with(&[Arc::clone(&one), Arc::clone(&one)], 1.0, Priority::Normal, None);
+fn each_bucket_is_paid_in_what_it_counts() {
+    let (calls, instances) = (bucket(10.0, 10.0), bucket_of(limits(2.0, 100.0).counting(Counts::Units), law()));
+    let both = [Arc::clone(&calls), Arc::clone(&instances)];
+    let tokens = |now| (calls.view(now).tokens, instances.view(now).tokens);
+    let mut caller = Caller::with(&both, 40.0, Priority::Normal, None);
     assert!(caller.takes(at(0.0)));
-    assert_eq!(one.view(at(0.0)).tokens, 9.0);
+    assert_eq!(tokens(at(0.0)), (9.0, 60.0));
+    assert_eq!(take_at_once(&both, 60.0, at(0.0)).map(|tickets| tickets.len()), Some(2));
+    assert_eq!(tokens(at(0.0)), (8.0, 0.0));
+    give_back(&both, 60.0, at(0.0));
+    assert_eq!(tokens(at(0.0)), (9.0, 60.0));
+    assert_eq!(take_at_once(&both, 61.0, at(0.0)), None, "nothing is taken from one while another cannot give");
+    assert_eq!(tokens(at(0.0)), (9.0, 60.0));
 }
 
 #[test]
@@ -464,7 +477,7 @@ fn a_limit_survives_throttles_new_settings_and_another_law_and_is_forgotten_by_a
         assert!(view.rate_rps <= 1.0 && view.limit_rps == Some(1.0), "{view:?}");
         assert!(!bucket.is_neutral(at(2.0)));
     }
-    bucket.reset(at(3.0));
+    bucket.reset(limits(10.0, 10.0), at(3.0), Duration::ZERO);
     assert_eq!((bucket.view(at(3.0)).rate_rps, bucket.view(at(3.0)).limit_rps), (20.0, None));
     assert!(bucket.is_neutral(at(3.0)));
 }
@@ -520,7 +533,7 @@ proptest! {
         burst in 1.0_f64..50.0,
         steps in prop::collection::vec((0_u64..2_000, 0_u8..10), 1..400),
     ) {
-        let bucket = Arc::new(Bucket::new(limits(rate, burst), settings(law), Timestamp::ZERO));
+        let bucket = bucket_of(limits(rate, burst), settings(law));
         let mut now = Timestamp::ZERO;
         let mut line: Vec<Caller> = Vec::new();
         let mut granted = 0.0;
@@ -546,7 +559,7 @@ proptest! {
     /// One that asks when it was told to is served then, if nothing changed meanwhile.
     #[test]
     fn the_first_in_line_is_served_when_it_was_told(rate in 0.05_f64..1_000.0, debt in 0.0_f64..10.0) {
-        let bucket = Arc::new(Bucket::new(limits(rate, 10.0), law(), Timestamp::ZERO));
+        let bucket = bucket_of(limits(rate, 10.0), law());
         drain(&bucket, at(0.0));
         Caller::with(std::slice::from_ref(&bucket), debt, Priority::Normal, None).takes(at(debt / rate));
         let mut caller = Caller::new(&bucket);

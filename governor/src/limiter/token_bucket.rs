@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::law::{Answer, AnswerEffect, Law, Phase};
 use super::named::{NamedLimit, NamedLimits};
 use super::quota::{QuotaView, Quotas, Report, Ticket};
+use super::window::Window;
 use crate::clock::Timestamp;
-use crate::config::{LawName, Limits, ThrottleSettings};
+use crate::config::{Counts, LawName, Limits, ThrottleSettings};
 use crate::waiters::Turn;
 
 /// A shortfall too small to wait for: without it, rounding could make a waiter wake forever an instant too early.
@@ -17,6 +18,9 @@ const NEGLIGIBLE: f64 = 1e-9;
 /// How late a waiter may come without losing the tokens of the time between. A full bucket of one token would lose what a
 /// timer's millisecond brings at every call: a twentieth of the rate at fifty calls a second.
 const LATENESS: Duration = Duration::from_millis(20);
+
+/// Where the server says that more than this share of the published burst is left, another limit holds than is published.
+const DISPROVED: f64 = 1.1;
 
 /// Under this share of its rate the law is held by what the server says is left.
 const HELD: f64 = 0.99;
@@ -34,6 +38,9 @@ pub(super) struct TokenBucket {
     quotas: Option<Box<Quotas>>,
     /// None until a server names one, and once none is believed any more.
     named: Option<Box<NamedLimits>>,
+    /// None where tokens come all the time. Where there is one it stands in for the law, which says no more than how many at
+    /// most.
+    window: Option<Box<Window>>,
 }
 
 /// What people see of a bucket.
@@ -45,6 +52,7 @@ pub(crate) struct BucketView {
     pub(crate) rate_rps: f64,
     pub(crate) ceiling_rps: f64,
     pub(crate) burst: f64,
+    pub(crate) published: bool,
     pub(crate) tokens: f64,
     pub(crate) paused_for: Option<Duration>,
     pub(crate) waiting: usize,
@@ -62,10 +70,12 @@ pub(crate) struct ThrottleEffect {
 }
 
 impl TokenBucket {
-    pub(super) fn new(limits: Limits, settings: Arc<ThrottleSettings>, now: Timestamp) -> Self {
+    /// `wall` is the time of day, since whenever its full minutes count from.
+    pub(super) fn new(limits: Limits, settings: Arc<ThrottleSettings>, now: Timestamp, wall: Duration) -> Self {
         let law = Law::new(limits, &settings, now);
         TokenBucket {
             tokens: law.capacity(),
+            window: window(&law, now, wall),
             settings,
             law,
             refilled_at: now,
@@ -78,7 +88,7 @@ impl TokenBucket {
     /// Tokens per second: the law's, or what the server's own count leaves of it.
     #[inline]
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
-        let rate = self.law.rate();
+        let rate = self.window.as_ref().map_or_else(|| self.law.rate(), |window| window.rate());
         match &self.quotas {
             None => rate,
             Some(quotas) => quotas.rate(now, rate, self.law.get().limits().floor_rps()),
@@ -88,7 +98,7 @@ impl TokenBucket {
     /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
     #[inline]
     fn capacity(&self, now: Timestamp) -> f64 {
-        let capacity = self.law.capacity();
+        let capacity = self.window.as_ref().map_or_else(|| self.law.capacity(), |window| window.size());
         match &self.quotas {
             None => capacity,
             Some(quotas) => self.capacity_left(now, capacity, quotas),
@@ -97,7 +107,7 @@ impl TokenBucket {
 
     #[inline(never)]
     fn capacity_left(&self, now: Timestamp, capacity: f64, quotas: &Quotas) -> f64 {
-        let slowed = capacity * (self.rate(now) / self.law.rate());
+        let slowed = capacity * (self.rate(now) / self.law.rate()).min(1.0);
         slowed.min(quotas.left(now)).max(1.0)
     }
 
@@ -112,6 +122,9 @@ impl TokenBucket {
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
         if self.named.is_some() {
             self.loosen_limits(now);
+        }
+        if self.window.is_some() {
+            return self.turn_over(now);
         }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
         let is_held = self.quotas.is_some() && self.is_held(now, rate);
@@ -130,6 +143,17 @@ impl TokenBucket {
             }
         }
         self.law.advance(now, waiting && !is_held);
+    }
+
+    /// All that comes in a window comes at its beginning.
+    #[inline(never)]
+    fn turn_over(&mut self, now: Timestamp) {
+        let most = self.law.capacity();
+        if self.window.as_mut().is_some_and(|window| window.turn_over(now, most)) {
+            // What was taken beyond the last one's is paid off by this.
+            self.tokens = self.capacity(now) + self.tokens.min(0.0);
+        }
+        self.refilled_at = self.refilled_at.max(now);
     }
 
     /// Whether `rate` is what the server says is left of the law's. Then callers are not held by the law, so it learns nothing
@@ -169,6 +193,9 @@ impl TokenBucket {
         if missing <= NEGLIGIBLE {
             return Turn::at(start);
         }
+        if let Some(window) = &self.window {
+            return Turn::at(start.max(window.ready_at(missing)));
+        }
         let at = |rate| start + seconds(missing / rate) + Duration::from_nanos(1);
         let ready_at = at(self.rate(now));
         let expected_at = match &self.quotas {
@@ -181,14 +208,30 @@ impl TokenBucket {
     /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`turn`](Self::turn) has the
     /// last word.
     pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> Option<Ticket> {
+        self.is_ready(cost, now).then(|| self.take(cost, now))
+    }
+
+    /// Whether `cost` lies ready, with nobody waiting.
+    #[inline]
+    pub(super) fn is_ready(&mut self, cost: f64, now: Timestamp) -> bool {
         self.update(now, false, Duration::ZERO);
-        let ready = self.tokens >= cost && self.shut_until() <= now;
-        ready.then(|| self.take(cost, now))
+        self.tokens >= cost && self.shut_until() <= now
     }
 
     /// Whether answers tell the law anything now.
     pub(super) fn heeds_answers(&self) -> bool {
-        self.law.get().heeds_answers()
+        self.window.is_some() || self.law.get().heeds_answers()
+    }
+
+    /// What takes tokens.
+    pub(super) fn counts(&self) -> Counts {
+        self.law.get().limits().counts()
+    }
+
+    /// So little lies ready that callers had to hold back of late, or will soon.
+    pub(super) fn is_scarce(&self, now: Timestamp) -> bool {
+        let capacity = self.capacity(now);
+        self.tokens < self.rate(now).min(capacity / 2.0)
     }
 
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
@@ -205,9 +248,21 @@ impl TokenBucket {
         self.tokens = (self.tokens + cost).min(self.capacity(now));
     }
 
-    /// The server said how many calls are left of one of its quotas. Says whether those who wait are to plan anew.
-    pub(super) fn quota_left(&mut self, now: Timestamp, name: &str, report: Report, waiting: bool) -> bool {
+    /// The server said how many calls are left of one of its quotas; `whole` if that is what this bucket stands for. Says
+    /// whether those who wait are to plan anew.
+    pub(super) fn quota_left(
+        &mut self,
+        now: Timestamp,
+        name: &str,
+        report: Report,
+        whole: bool,
+        waiting: bool,
+    ) -> bool {
         self.refill(now, waiting);
+        let limits = self.law.get().limits();
+        if whole && limits.is_published() && report.left as f64 > limits.burst() * DISPROVED {
+            self.set_limits(now, limits.unpublished());
+        }
         self.quotas.get_or_insert_default().tell(now, name, report);
         self.tokens = self.tokens.min(self.capacity(now));
         let law = self.law.get();
@@ -218,6 +273,10 @@ impl TokenBucket {
     /// The server named its limit. Says the law's rate before and after, if that cut it.
     pub(super) fn limit_named(&mut self, now: Timestamp, limit: NamedLimit, waiting: bool) -> Option<(f64, f64)> {
         self.update(now, waiting, Duration::ZERO);
+        let limits = self.law.get().limits();
+        if limits.is_published() && limit.rps() > limits.max_rps() {
+            self.set_limits(now, limits.taught(limit.rps()));
+        }
         let before = self.law.rate();
         let named = self.named.get_or_insert_default();
         named.name(now, limit);
@@ -230,6 +289,18 @@ impl TokenBucket {
             self.tokens = self.tokens.min(0.0);
         }
         (after < before).then_some((before, after))
+    }
+
+    /// The server knows better than what is published.
+    fn set_limits(&mut self, now: Timestamp, limits: Limits) {
+        let rate = self.law.rate();
+        self.law.get_mut().reconfigure(limits, &self.settings);
+        if self.law.rate() < rate {
+            self.law.get_mut().adopt(rate, now);
+        }
+        if limits.window().is_none() {
+            self.window = None;
+        }
     }
 
     /// What was named long ago holds less and less, and at last no more.
@@ -255,7 +326,11 @@ impl TokenBucket {
             quotas.throttled(sent_at);
         }
         let shut_before = self.shut_until();
-        let cut = self.law.get_mut().throttled(now, sent_at);
+        if let Some(window) = &mut self.window {
+            let next = window.throttled(sent_at).filter(|_| retry_after.is_none());
+            self.paused_until = self.paused_until.max(next.unwrap_or_default());
+        }
+        let cut = if self.window.is_some() { None } else { self.law.get_mut().throttled(now, sent_at) };
         if cut.is_some() {
             // The server's bucket is empty, so tokens held here are worth nothing.
             self.tokens = self.tokens.min(0.0);
@@ -272,6 +347,10 @@ impl TokenBucket {
 
     /// The server answered, and did not throttle.
     pub(super) fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
+        if let Some(window) = &mut self.window {
+            window.served(answer.sent_at, answer.cost);
+            return AnswerEffect::default();
+        }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
         let effect = self.law.get_mut().answered(now, answer);
         if effect.reopened {
@@ -284,9 +363,9 @@ impl TokenBucket {
     }
 
     /// As new: full, at the ceiling, not paused, told nothing.
-    pub(super) fn reset(&mut self, now: Timestamp) {
+    pub(super) fn reset(&mut self, limits: Limits, now: Timestamp, wall: Duration) {
         let quotas = self.quotas.take().map(|quotas| Box::new(quotas.forgotten()));
-        *self = TokenBucket { quotas, ..TokenBucket::new(self.law.get().limits(), Arc::clone(&self.settings), now) };
+        *self = TokenBucket { quotas, ..TokenBucket::new(limits, Arc::clone(&self.settings), now, wall) };
     }
 
     pub(super) fn view(&self, now: Timestamp, waiting: usize) -> BucketView {
@@ -299,6 +378,7 @@ impl TokenBucket {
             rate_rps: self.rate(now),
             ceiling_rps: law.ceiling(),
             burst: law.burst(),
+            published: law.limits().is_published(),
             tokens: self.tokens,
             paused_for: (!pause.is_zero()).then_some(pause),
             waiting,
@@ -314,11 +394,15 @@ impl TokenBucket {
         limits: Limits,
         settings: Arc<ThrottleSettings>,
         now: Timestamp,
+        wall: Duration,
         waiting: bool,
     ) {
         self.update(now, waiting, Duration::ZERO);
         let changed = limits != self.law.get().limits() || settings.law != self.settings.law;
         self.law.reconfigure(limits, &settings, now);
+        if self.window.as_ref().map(|window| window.period()) != limits.window() {
+            self.window = window(&self.law, now, wall);
+        }
         if let Some(lowest) = self.named.as_ref().and_then(|named| named.lowest(now)) {
             self.law.get_mut().name_limit(now, lowest);
         }
@@ -336,7 +420,15 @@ impl TokenBucket {
             && self.named.is_none()
             && self.tokens >= law.capacity()
             && self.paused_until <= self.refilled_at
+            && self.window.as_ref().is_none_or(|window| window.is_neutral(law.capacity()))
     }
+}
+
+/// The window under way, where there are any.
+fn window(law: &Law, now: Timestamp, wall: Duration) -> Option<Box<Window>> {
+    let period = law.get().limits().window()?;
+    let since_full = Duration::from_nanos((wall.as_nanos() % period.as_nanos().max(1)) as u64);
+    Some(Box::new(Window::new(now, period, since_full, law.capacity())))
 }
 
 /// A duration of so many seconds; one too long to express is as long as can be.

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::leaf_scope;
 use crate::breaker::Breaker;
 use crate::budget::RetryBudget;
 use crate::bulkhead::Bulkhead;
 use crate::classify::Rules;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, Timestamp, wall};
 use crate::config::{ProviderSettings, ThrottleSettings};
 use crate::limiter::Bucket;
 use crate::scope::Scope;
@@ -54,13 +56,14 @@ impl Leaf {
         settings: &ProviderSettings,
         now: Timestamp,
     ) -> Self {
+        let wall = wall(&*provider.governor.clock);
         let limits = settings.limits_for(&scope);
         let throttle = provider.throttle_for(settings, &scope);
         Leaf {
+            bucket: Arc::new(Bucket::new(scope.clone(), limits, throttle, now, wall)),
             scope,
             provider,
             bulkhead,
-            bucket: Arc::new(Bucket::new(limits, throttle, now)),
             breaker: Breaker::new(settings.breaker.failures, settings.breaker.cooldown),
             counters: Counters::default(),
             used_at: AtomicU64::new(now.as_nanos()),
@@ -71,12 +74,7 @@ impl Leaf {
         &self.scope
     }
 
-    /// The buckets a call takes a token from, the narrowest first.
-    pub(crate) fn buckets(&self) -> &[Arc<Bucket>] {
-        std::slice::from_ref(&self.bucket)
-    }
-
-    pub(crate) fn bucket(&self) -> &Bucket {
+    pub(crate) fn bucket(&self) -> &Arc<Bucket> {
         &self.bucket
     }
 
@@ -120,16 +118,11 @@ impl Leaf {
     }
 
     pub(super) fn slowed(&self, now: Timestamp) -> SlowedBucket {
-        let view = self.bucket.view(now);
-        SlowedBucket {
-            scope: self.scope.clone(),
-            rate_rps: view.rate_rps,
-            ceiling_rps: view.ceiling_rps,
-            paused_for_seconds: view.paused_for.map(|pause| pause.as_secs_f64()),
-            breaker: self.breaker.state(now),
-            quota: view.quota.filter(|quota| quota.allows_rps <= view.rate_rps),
-            limit_rps: view.limit_rps,
-        }
+        SlowedBucket::new(&self.scope, self.bucket.view(now), self.breaker.state(now))
+    }
+
+    pub(super) fn settings(&self) -> Arc<ProviderSettings> {
+        self.provider.settings()
     }
 }
 
@@ -174,6 +167,9 @@ impl fmt::Debug for Shared {
     }
 }
 
+/// The buckets of nearly every scope are its leaf's own alone.
+pub(crate) type Buckets = SmallVec<[Arc<Bucket>; 2]>;
+
 /// A scope resolved: the leaf that its calls share, and the settings they go by.
 ///
 /// It is never changed, so that a call reads both without a lock. New settings make new ones.
@@ -181,6 +177,8 @@ impl fmt::Debug for Shared {
 pub(crate) struct Target {
     pub(crate) scope: Scope,
     pub(crate) leaf: Arc<Leaf>,
+    /// What a call takes tokens from, the narrowest first: the leaf's own bucket, and those that it shares with others.
+    pub(crate) buckets: Buckets,
     pub(crate) settings: Arc<ProviderSettings>,
 }
 

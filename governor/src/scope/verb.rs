@@ -21,7 +21,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    pub(super) const ALL: [Verb; 3] = [Verb::Read, Verb::Write, Verb::Delete];
+    pub(crate) const ALL: [Verb; 3] = [Verb::Read, Verb::Write, Verb::Delete];
 
     /// A stable name in snake_case: `read`, `write`, `delete`.
     pub const fn code(self) -> &'static str {

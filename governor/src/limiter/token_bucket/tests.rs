@@ -18,42 +18,42 @@ fn report(left: u64, sent_at: f64, ticket: Ticket) -> Report {
 #[test]
 fn a_law_that_is_held_does_not_climb_and_goes_on_where_it_was() {
     let settings = ThrottleSettings { law: LawName::DeliveryRate, ..ThrottleSettings::default() };
-    let mut bucket = TokenBucket::new(Limits::default(), settings.into(), at(0.0));
+    let mut bucket = TokenBucket::new(Limits::default(), settings.into(), at(0.0), Duration::ZERO);
     let mut law = Vec::new();
     for second in 1..=60 {
         let ticket = bucket.take(1.0, at(f64::from(second)));
         let told = Report { left: 10, sent_at: at(f64::from(second)), ticket };
-        bucket.quota_left(at(f64::from(second) + 0.1), "reads", told, true);
+        bucket.quota_left(at(f64::from(second) + 0.1), "reads", told, false, true);
         assert!(bucket.rate(at(f64::from(second) + 0.1)) < 20.0);
         law.push(bucket.law.get().rate());
     }
     assert!(law.iter().all(|rate| *rate == law[0]), "{law:?}");
     assert_eq!(bucket.view(at(200.0), 0).rate_rps, law[0], "it is told no more");
-    bucket.reset(at(200.0));
+    bucket.reset(Limits::default(), at(200.0), Duration::ZERO);
     assert_eq!(bucket.view(at(200.0), 0).quota, None);
 }
 
 #[test]
 fn new_settings_and_a_throttle_keep_what_was_told() {
     let settings = ThrottleSettings::default();
-    let mut bucket = TokenBucket::new(Limits::default(), settings.clone().into(), at(0.0));
-    bucket.quota_left(at(1.0), "reads", report(5, 0.9, Ticket::default()), false);
+    let mut bucket = TokenBucket::new(Limits::default(), settings.clone().into(), at(0.0), Duration::ZERO);
+    bucket.quota_left(at(1.0), "reads", report(5, 0.9, Ticket::default()), false, false);
     bucket.throttled(at(1.1), at(1.0), None, false);
-    bucket.reconfigure(Limits::new(50.0, 50.0, FLOOR).unwrap(), settings.into(), at(1.2), false);
+    bucket.reconfigure(Limits::new(50.0, 50.0, FLOOR).unwrap(), settings.into(), at(1.2), Duration::ZERO, false);
     assert_eq!(bucket.view(at(1.2), 0).quota.unwrap().left, 5);
 }
 
 #[test]
 fn an_answer_to_a_call_from_before_a_reset_is_placed_among_those_after_it() {
-    let mut bucket = TokenBucket::new(Limits::default(), ThrottleSettings::default().into(), at(0.0));
-    bucket.quota_left(at(0.0), "reads", report(500, 0.0, Ticket::default()), false);
+    let mut bucket = TokenBucket::new(Limits::default(), ThrottleSettings::default().into(), at(0.0), Duration::ZERO);
+    bucket.quota_left(at(0.0), "reads", report(500, 0.0, Ticket::default()), false, false);
     let before = (0..10).map(|_| bucket.take(1.0, at(0.1))).last().unwrap();
     bucket.reset(at(0.2));
     assert!(bucket.view(at(0.2), 0).quota.is_none());
     for _ in 0..20 {
         bucket.take(1.0, at(0.2));
     }
-    bucket.quota_left(at(0.3), "reads", report(50, 0.1, before), false);
+    bucket.quota_left(at(0.3), "reads", report(50, 0.1, before), false, false);
     assert_eq!(bucket.quotas.as_ref().unwrap().left(at(0.3)), 30.0);
     bucket.reset(at(0.4));
     bucket.refill(at(10.0), false);
@@ -95,7 +95,7 @@ proptest! {
         waiting in any::<bool>(),
     ) {
         let settings = ThrottleSettings { law, ..ThrottleSettings::default() };
-        let mut told = TokenBucket::new(Limits::default(), settings.clone().into(), at(0.0));
+        let mut told = TokenBucket::new(Limits::default(), settings.clone().into(), at(0.0), Duration::ZERO);
         let mut now = 0.0;
         let mut tickets = vec![Ticket::default()];
         for step in steps {
@@ -192,7 +192,7 @@ proptest! {
     ) {
         let settings = |law| Arc::new(ThrottleSettings { law, ..ThrottleSettings::default() });
         let mut now = Timestamp::ZERO;
-        let mut bucket = TokenBucket::new(limits, settings(law), now);
+        let mut bucket = TokenBucket::new(limits, settings(law), now, Duration::ZERO);
         let mut tickets = vec![Ticket::default()];
         for blow in blows {
             let before = |ago: Duration| Timestamp::from_nanos(now.as_nanos().saturating_sub(

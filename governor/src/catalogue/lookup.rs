@@ -1,0 +1,67 @@
+//! Which published limits hold for a scope.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::{Counted, PublishedLimit, published};
+use crate::scope::{Scope, Verb};
+
+/// What is known of one service of one provider.
+type Index = HashMap<(&'static str, &'static str), Vec<&'static PublishedLimit>>;
+
+/// Of the scope's service first, then of every service of its provider; those with a condition are left out, as nothing tells
+/// whether it is met.
+fn of_scope(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
+    static INDEX: LazyLock<Index> = LazyLock::new(|| {
+        let mut index = Index::new();
+        for limit in published().filter(|limit| limit.condition.is_none()) {
+            index.entry((limit.provider, limit.service)).or_default().push(limit);
+        }
+        index
+    });
+    let find = |service| INDEX.get(&(scope.provider(), service)).into_iter().flatten().copied();
+    let every = (scope.service() != "*").then_some("*");
+    find(scope.service()).chain(every.into_iter().flat_map(find)).filter(|limit| limit.holds_for(scope))
+}
+
+/// The limit of the scope's own bucket: what names it most exactly.
+pub(crate) fn own(scope: &Scope) -> Option<&'static PublishedLimit> {
+    let each = of_scope(scope).filter(|limit| limit.counted == Counted::Each);
+    each.max_by_key(|limit| (limit.service != "*", limit.exactness(scope), !limit.verbs.is_empty()))
+}
+
+/// The limits that the scope shares with others, the narrowest first.
+pub(crate) fn together(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
+    of_scope(scope).filter(|limit| matches!(limit.counted, Counted::Together { .. }))
+}
+
+impl PublishedLimit {
+    fn holds_for(&self, scope: &Scope) -> bool {
+        fits(self.verbs, self.operations.iter().copied(), scope)
+    }
+
+    /// How exactly it names the scope's operation: by itself, by a longer pattern, by a shorter one, not at all.
+    fn exactness(&self, scope: &Scope) -> usize {
+        let operation = scope.operation().unwrap_or_default();
+        let exactness = |pattern: &&str| if *pattern == operation { usize::MAX } else { pattern.len() };
+        self.operations.iter().filter(|pattern| is_match(pattern, operation)).map(exactness).max().unwrap_or(0)
+    }
+}
+
+/// Whether a limit of these verbs and operations, or of all where there are none, counts the scope's calls.
+pub(crate) fn fits<'a>(verbs: &[Verb], operations: impl ExactSizeIterator<Item = &'a str>, scope: &Scope) -> bool {
+    let verb_fits = verbs.is_empty() || scope.verb().is_some_and(|verb| verbs.contains(&verb));
+    let any = operations.len() == 0;
+    let mut operations = operations;
+    verb_fits
+        && (any || scope.operation().is_some_and(|operation| operations.any(|pattern| is_match(pattern, operation))))
+}
+
+/// One star, at the beginning or the end of a pattern, stands for any text.
+pub(crate) fn is_match(pattern: &str, operation: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => operation.ends_with(end),
+        (None, Some(start)) => operation.starts_with(start),
+        (None, None) => pattern == operation,
+    }
+}
