@@ -22,7 +22,6 @@ use crate::config::{Config, Limits, ProviderSettings};
 use crate::limiter::Bucket;
 use crate::scope::Scope;
 use crate::stats::{SlowedBucket, Totals};
-use leaf::Buckets;
 pub(crate) use leaf::{Leaf, Provider, Shared, Target};
 use shared::SharedBuckets;
 pub(crate) use targets::Targets;
@@ -105,8 +104,7 @@ impl Registry {
         let wall = wall(&*self.shared.clock);
         let shared =
             settings.shared_for(scope).into_iter().filter_map(|limit| self.buckets.get(limit, scope, now, wall));
-        let buckets = Buckets::from_iter(std::iter::once(Arc::clone(leaf.bucket())).chain(shared));
-        let target = Arc::new(Target { scope: scope.clone(), leaf, buckets, settings });
+        let target = Arc::new(Target::new(scope.clone(), leaf, Arc::clone(&settings), shared));
         if !target.is_makeshift() {
             targets.put(&target);
         }

@@ -51,7 +51,7 @@ impl Core {
 
     /// What it takes tokens from, the narrowest first: its leaf's own, and those that it shares with others.
     pub(super) fn buckets(&self) -> &[Arc<Bucket>] {
-        &self.target.buckets
+        self.target.buckets()
     }
 
     pub(super) fn scope(&self) -> &Scope {

@@ -251,16 +251,16 @@ impl Limits {
     }
 
     /// So many in each window, all of which may be used at once.
-    pub(super) fn in_windows(calls: f64, window: NonZeroU32, floor_rps: f64) -> Limits {
+    pub(crate) fn in_windows(calls: f64, window: NonZeroU32, floor_rps: f64) -> Limits {
         let rps = calls / f64::from(window.get());
         Limits { window: Some(window), ..Limits::of(Some(rps), Some(calls), floor_rps) }
     }
 
-    pub(super) fn counting(self, counts: Counts) -> Limits {
+    pub(crate) fn counting(self, counts: Counts) -> Limits {
         Limits { counts, ..self }
     }
 
-    pub(super) fn as_published(self) -> Limits {
+    pub(crate) fn as_published(self) -> Limits {
         Limits { published: true, ..self }
     }
 
@@ -284,7 +284,7 @@ impl Limits {
 
     /// What is published does not hold here.
     pub(crate) fn unpublished(self) -> Limits {
-        Limits { ceiling: f64::INFINITY, burst: 0.0, window: None, published: false, ..self }
+        Limits { ceiling: f64::INFINITY, burst: 0.0, window: None, published: false, ..self }.with_low_floor()
     }
 
     /// The span at whose full multiples on the clock on the wall so many calls are granted at once, and none in between;

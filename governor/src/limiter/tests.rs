@@ -17,8 +17,9 @@ fn settings(law: LawName) -> ThrottleSettings {
     ThrottleSettings { law, ..ThrottleSettings::default() }
 }
 
+/// Of a bucket that takes what a caller says that it costs.
 fn limits(max_rps: f64, burst: f64) -> Limits {
-    Limits::new(max_rps, burst, 0.05_f64.min(max_rps)).unwrap()
+    Limits::new(max_rps, burst, 0.05_f64.min(max_rps)).unwrap().counting(Counts::Units)
 }
 
 fn at(seconds: f64) -> Timestamp {
@@ -275,7 +276,7 @@ fn a_higher_rate_lets_those_in_line_go_early() {
     drain(&bucket, at(0.0));
     let mut caller = Caller::new(&bucket);
     assert!(!caller.takes(at(0.0)));
-    bucket.reconfigure(limits(100.0, 1.0), law(), at(0.0)).into_iter().for_each(Waker::wake);
+    bucket.reconfigure(limits(100.0, 1.0), law(), at(0.0), Duration::ZERO).into_iter().for_each(Waker::wake);
     assert!(caller.wakes() > 0);
     assert!(caller.takes(at(0.02)));
 }
@@ -328,7 +329,7 @@ fn one_that_waits_for_its_narrow_bucket_does_not_hold_up_others_at_the_wide_one(
 
 #[test]
 fn each_bucket_is_paid_in_what_it_counts() {
-    let (calls, instances) = (bucket(10.0, 10.0), bucket_of(limits(2.0, 100.0).counting(Counts::Units), law()));
+    let (calls, instances) = (bucket_of(limits(10.0, 10.0).counting(Counts::Calls), law()), bucket(2.0, 100.0));
     let both = [Arc::clone(&calls), Arc::clone(&instances)];
     let tokens = |now| (calls.view(now).tokens, instances.view(now).tokens);
     let mut caller = Caller::with(&both, 40.0, Priority::Normal, None);
@@ -419,11 +420,14 @@ fn a_change_of_law_keeps_the_rate_the_pause_and_those_in_line() {
     let mut caller = Caller::new(&bucket);
     assert!(!caller.takes(at(2.0)));
     let limits = limits(20.0, 20.0);
-    bucket.reconfigure(limits, settings(LawName::DeliveryRate), at(2.0)).into_iter().for_each(Waker::wake);
+    bucket
+        .reconfigure(limits, settings(LawName::DeliveryRate), at(2.0), Duration::ZERO)
+        .into_iter()
+        .for_each(Waker::wake);
     let view = bucket.view(at(2.0));
     assert_eq!((view.law, view.rate_rps, view.waiting), (LawName::DeliveryRate, 10.0, 1));
     assert_eq!(view.paused_for, Some(Duration::from_secs(8)));
-    bucket.reconfigure(limits, law(), at(2.0)).into_iter().for_each(Waker::wake);
+    bucket.reconfigure(limits, law(), at(2.0), Duration::ZERO).into_iter().for_each(Waker::wake);
     assert_eq!(bucket.view(at(2.0)).rate_rps, 10.0);
     assert_eq!(bucket.answered(at(7.0), SERVED), Some((10.0, 11.0)), "and climbs from there");
 }
@@ -472,12 +476,12 @@ fn a_limit_survives_throttles_new_settings_and_another_law_and_is_forgotten_by_a
         (Limits::default(), LawName::Aimd),
         (Limits::default(), LawName::DeliveryRate),
     ] {
-        drop(bucket.reconfigure(limits, settings(law), at(2.0)));
+        drop(bucket.reconfigure(limits, settings(law), at(2.0), Duration::ZERO));
         let view = bucket.view(at(2.0));
         assert!(view.rate_rps <= 1.0 && view.limit_rps == Some(1.0), "{view:?}");
         assert!(!bucket.is_neutral(at(2.0)));
     }
-    bucket.reset(limits(10.0, 10.0), at(3.0), Duration::ZERO);
+    bucket.reset(Limits::default(), at(3.0), Duration::ZERO);
     assert_eq!((bucket.view(at(3.0)).rate_rps, bucket.view(at(3.0)).limit_rps), (20.0, None));
     assert!(bucket.is_neutral(at(3.0)));
 }
@@ -495,11 +499,11 @@ fn those_in_line_plan_anew_when_the_server_says_that_little_is_left_and_when_it_
     let mut patient = Caller::new(&bucket);
     let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(1.0)));
     assert!(matches!(patient.ask(at(0.0)), Asked::Wait(_)) && matches!(hurried.ask(at(0.0)), Asked::Wait(_)));
-    bucket.quota_left(at(0.05), "reads", told(0, at(0.0)));
+    bucket.quota_left(at(0.05), "reads", told(0, at(0.0)), false);
     assert_eq!((patient.wakes(), hurried.wakes()), (1, 0));
     assert!(matches!(patient.ask(at(0.05)), Asked::Wait(until) if until > at(0.5)), "half a call a second");
     assert!(matches!(hurried.ask(at(0.05)), Asked::Wait(_)), "which may be over in a moment");
-    bucket.quota_left(at(0.2), "reads", told(500, at(0.1)));
+    bucket.quota_left(at(0.2), "reads", told(500, at(0.1)), false);
     assert!(patient.wakes() >= 2);
     assert!(matches!(patient.ask(at(0.2)), Asked::Wait(until) if until < at(0.31)), "ten a second again");
 }
@@ -508,18 +512,18 @@ fn those_in_line_plan_anew_when_the_server_says_that_little_is_left_and_when_it_
 fn a_server_with_nothing_left_makes_callers_late_once_its_refill_is_known() {
     let bucket = bucket(10.0, 1.0);
     assert!(bucket.take_at_once(1.0, at(0.0)).is_some());
-    bucket.quota_left(at(0.05), "reads", told(0, at(0.0)));
+    bucket.quota_left(at(0.05), "reads", told(0, at(0.0)), false);
     let tell = |seconds: f64| {
         let ticket = bucket.take_at_once(1.0, at(seconds)).unwrap();
         Report { left: 0, sent_at: at(seconds), ticket }
     };
-    bucket.quota_left(at(2.05), "reads", tell(2.0));
+    bucket.quota_left(at(2.05), "reads", tell(2.0), false);
     let second = tell(4.5);
     let mut line: Vec<Caller> = (0..5).map(|_| Caller::new(&bucket)).collect();
     assert!(line.iter_mut().all(|caller| matches!(caller.ask(at(4.5)), Asked::Wait(_))));
     let mut hurried = Caller::with(std::slice::from_ref(&bucket), 1.0, Priority::Normal, Some(at(9.0)));
     assert!(matches!(hurried.ask(at(4.5)), Asked::Wait(_)));
-    bucket.quota_left(at(4.55), "reads", second);
+    bucket.quota_left(at(4.55), "reads", second, false);
     assert_eq!(hurried.wakes(), 1);
     assert!(matches!(hurried.ask(at(4.55)), Asked::TooLate(_)));
 }

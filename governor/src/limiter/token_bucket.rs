@@ -273,11 +273,10 @@ impl TokenBucket {
     /// The server named its limit. Says the law's rate before and after, if that cut it.
     pub(super) fn limit_named(&mut self, now: Timestamp, limit: NamedLimit, waiting: bool) -> Option<(f64, f64)> {
         self.update(now, waiting, Duration::ZERO);
-        let limits = self.law.get().limits();
+        let (before, limits) = (self.law.rate(), self.law.get().limits());
         if limits.is_published() && limit.rps() > limits.max_rps() {
             self.set_limits(now, limits.taught(limit.rps()));
         }
-        let before = self.law.rate();
         let named = self.named.get_or_insert_default();
         named.name(now, limit);
         if let Some(lowest) = named.lowest(now) {

@@ -96,7 +96,7 @@ impl Window {
 }
 
 fn saturating(period: Duration, times: u128) -> Duration {
-    period.saturating_mul(u32::try_from(times).unwrap_or(u32::MAX))
+    Duration::from_nanos(u64::try_from(period.as_nanos().saturating_mul(times)).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
 use super::leaf_scope;
 use crate::breaker::Breaker;
 use crate::budget::RetryBudget;
@@ -167,9 +165,6 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// The buckets of nearly every scope are its leaf's own alone.
-pub(crate) type Buckets = SmallVec<[Arc<Bucket>; 2]>;
-
 /// A scope resolved: the leaf that its calls share, and the settings they go by.
 ///
 /// It is never changed, so that a call reads both without a lock. New settings make new ones.
@@ -177,12 +172,30 @@ pub(crate) type Buckets = SmallVec<[Arc<Bucket>; 2]>;
 pub(crate) struct Target {
     pub(crate) scope: Scope,
     pub(crate) leaf: Arc<Leaf>,
-    /// What a call takes tokens from, the narrowest first: the leaf's own bucket, and those that it shares with others.
-    pub(crate) buckets: Buckets,
+    /// The leaf's bucket and those that it shares with others, if there are any. Boxed twice, as there are very many without.
+    nested: Option<Box<Vec<Arc<Bucket>>>>,
     pub(crate) settings: Arc<ProviderSettings>,
 }
 
 impl Target {
+    /// With these buckets besides the leaf's own, the narrowest first.
+    pub(super) fn new(
+        scope: Scope,
+        leaf: Arc<Leaf>,
+        settings: Arc<ProviderSettings>,
+        shared: impl Iterator<Item = Arc<Bucket>>,
+    ) -> Self {
+        let buckets: Vec<_> = std::iter::once(Arc::clone(leaf.bucket())).chain(shared).collect();
+        let nested = (buckets.len() > 1).then(|| Box::new(buckets));
+        Target { scope, leaf, nested, settings }
+    }
+
+    /// What a call takes tokens from, the narrowest first: the leaf's own, and those that it shares with others.
+    #[inline]
+    pub(crate) fn buckets(&self) -> &[Arc<Bucket>] {
+        self.nested.as_deref().map_or_else(|| std::slice::from_ref(self.leaf.bucket()), Vec::as_slice)
+    }
+
     /// The leaf is one for newcomers without room for their own: the next call asks again.
     pub(crate) fn is_makeshift(&self) -> bool {
         *self.leaf.scope() != leaf_scope(&self.scope, &self.settings)

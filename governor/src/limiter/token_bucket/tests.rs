@@ -1,5 +1,7 @@
 //! A bucket that the server tells what is left.
 
+use std::num::NonZeroU32;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -48,14 +50,14 @@ fn an_answer_to_a_call_from_before_a_reset_is_placed_among_those_after_it() {
     let mut bucket = TokenBucket::new(Limits::default(), ThrottleSettings::default().into(), at(0.0), Duration::ZERO);
     bucket.quota_left(at(0.0), "reads", report(500, 0.0, Ticket::default()), false, false);
     let before = (0..10).map(|_| bucket.take(1.0, at(0.1))).last().unwrap();
-    bucket.reset(at(0.2));
+    bucket.reset(Limits::default(), at(0.2), Duration::ZERO);
     assert!(bucket.view(at(0.2), 0).quota.is_none());
     for _ in 0..20 {
         bucket.take(1.0, at(0.2));
     }
     bucket.quota_left(at(0.3), "reads", report(50, 0.1, before), false, false);
     assert_eq!(bucket.quotas.as_ref().unwrap().left(at(0.3)), 30.0);
-    bucket.reset(at(0.4));
+    bucket.reset(Limits::default(), at(0.4), Duration::ZERO);
     bucket.refill(at(10.0), false);
     assert!(bucket.is_neutral(), "as good as new");
 }
@@ -107,7 +109,7 @@ proptest! {
                 Step::Tell { quota, left, age, ticket } => {
                     let name = quota.to_string();
                     let ticket = tickets[ticket % tickets.len()];
-                    told.quota_left(at(now), &name, report(left, (now - age).max(0.0), ticket), waiting);
+                    told.quota_left(at(now), &name, report(left, (now - age).max(0.0), ticket), false, waiting);
                     if let Some(view) = told.view(at(now), 0).quota {
                         prop_assert!(view.allows_rps >= 0.0 && view.refill_rps.is_none_or(f64::is_finite));
                     }
@@ -145,7 +147,13 @@ fn any_limits() -> impl Strategy<Value = Limits> {
     let burst = prop_oneof![Just(1.0), 1.0..1e6_f64];
     prop_oneof![
         Just(Limits::default()),
-        (rate(), burst, rate()).prop_map(|(rate, burst, floor)| Limits::new(rate, burst, floor).unwrap()),
+        (rate(), burst.clone(), rate(), any::<bool>()).prop_map(|(rate, burst, floor, published)| {
+            let limits = Limits::new(rate, burst, floor).unwrap();
+            if published { limits.as_published() } else { limits }
+        }),
+        (burst, 1..90_000_u32, rate()).prop_map(|(calls, window, floor)| {
+            Limits::in_windows(calls, NonZeroU32::new(window).unwrap(), floor).as_published()
+        }),
     ]
 }
 
@@ -204,7 +212,7 @@ proptest! {
                 Blow::GiveBack => bucket.give_back(1.0, now),
                 Blow::Tell { quota, left, ago, ticket } => {
                     let report = Report { left, sent_at: before(ago), ticket: tickets[ticket % tickets.len()] };
-                    bucket.quota_left(now, &quota.to_string(), report, waiting);
+                    bucket.quota_left(now, &quota.to_string(), report, quota == 0, waiting);
                 }
                 Blow::Name { calls, per } => {
                     let before = bucket.law.get().rate();
@@ -223,8 +231,8 @@ proptest! {
                 Blow::Answer { ago, kind } => {
                     bucket.answered(now, Answer { sent_at: before(ago), cost: 1.0, kind });
                 }
-                Blow::Reconfigure(limits, law) => bucket.reconfigure(limits, settings(law), now, waiting),
-                Blow::Reset => bucket.reset(now),
+                Blow::Reconfigure(limits, law) => bucket.reconfigure(limits, settings(law), now, Duration::ZERO, waiting),
+                Blow::Reset => bucket.reset(Limits::default(), now, Duration::ZERO),
             }
             bucket.refill(now, waiting);
             let law = bucket.law.get();
@@ -232,8 +240,14 @@ proptest! {
             prop_assert!(of_law.is_finite() && of_law >= limits.floor_rps());
             let named = bucket.view(now, 0).limit_rps;
             prop_assert!(named.is_none_or(|named| of_law <= named.max(limits.floor_rps())), "{} of {:?}", of_law, named);
-            let least = (of_law / 20.0).clamp(0.2, 1.0).max(limits.floor_rps()).min(of_law);
-            prop_assert!(rate <= of_law && rate >= least, "{} of {}", rate, of_law);
+            // A window holds a call at least, however low the rate.
+            let window = bucket.window.as_ref().map(|window| 1.0 / window.period().as_secs_f64());
+            let least = match window {
+                None => (of_law / 20.0).clamp(0.2, 1.0).max(limits.floor_rps()).min(of_law),
+                Some(_) => f64::MIN_POSITIVE,
+            };
+            let most = of_law.max(window.unwrap_or_default()) * (1.0 + 1e-9);
+            prop_assert!(rate <= most && rate >= least, "{} of {}", rate, of_law);
             let view = bucket.view(now, 0);
             prop_assert!(view.tokens.is_finite() && bucket.capacity(now) >= 1.0);
             let is_told_well = view.quota.is_none_or(|quota| {
