@@ -252,3 +252,6 @@ impl fmt::Display for Grant {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
