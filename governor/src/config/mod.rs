@@ -13,8 +13,11 @@
 //!     enabled: true
 //!     account_concurrency: 64     # attempts in flight at once, per account
 //!     law: delivery_rate          # what a leaf's rate follows from; or aimd
+//!     published: true             # the limits that providers publish hold where no service says otherwise
+//!     share: 1                    # of every known limit, so much is used: 0.7 leaves the rest to others
 //!     max_rps: none               # calls per second of a leaf (account, region, service, operation) at most; none: unknown
 //!     burst: none                 # calls that a rested leaf lets through at once; none: one second's worth of max_rps
+//!     counts: calls               # what takes tokens; or units, as many as a call says that it costs
 //!     floor_rps: 0.05             # throttles never bring a leaf under this rate, or under max_rps if that is less
 //!     max_retries: 8              # after the first attempt
 //!     base_delay: 0.5             # the shortest backoff; a number of seconds, or a text such as 500ms or 2m
@@ -36,9 +39,10 @@
 //!     read_timeout: 60
 //!     rules: []                   # classification rules; a provider's own are looked at before these
 //!     services: {}
+//!     shared: {}                  # buckets that services share
 //!   aws:                          # any provider's name; its keys override the defaults one by one
 //!     services:
-//!       ec2:                      # a service: per_operation, law, max_rps, burst, floor_rps
+//!       ec2:                      # a service: per_operation, law, share, max_rps or per_minute, burst, floor_rps, counts, shared
 //!         per_operation: true     # each operation has a bucket and a breaker of its own
 //!   gcp:
 //!     services:
@@ -50,8 +54,8 @@
 //! ```
 //!
 //! The document holds `ratelimit` and nothing else; an empty one stands for the defaults, and an empty section for
-//! one that is left out. The levels are provider < service < service:verb < service.Operation. Each takes what it does not
-//! set from the level above it, save
+//! one that is left out. The levels are provider < what the provider publishes < service < service:verb < service.Beginning* <
+//! service.Operation. Each takes what it does not set from the level above it, save
 //! that a `max_rps` without a `burst` brings its own burst of one second's worth. Where no `max_rps` is known, a leaf starts
 //! at 20 calls per second, and [its law](crate::control) says whether it stays there.
 //!
@@ -67,11 +71,15 @@
 //!     services:
 //!       secretsmanager: { max_rps: 2, burst: 2 }
 //!       ec2: { per_operation: true, max_rps: 20 }
-//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: law, max_rps, burst, floor_rps
+//!       ec2.RunInstances: { max_rps: 2, burst: 5 }      # one operation: as a service, but for per_operation and shared
+//!       ec2.Describe*: { max_rps: 40, burst: 200 }      # all operations whose names begin so
 //!   azure:
 //!     services:
 //!       network: { max_rps: 25 }
 //!       network:write: { max_rps: 10, burst: 200 }      # its writes; or :read, :delete. As a service, else the service's
+//!   gcp:
+//!     services:
+//!       cloudasset.ListAssets: { per_minute: 600 }      # in each full minute of the clock, all of it at once if need be
 //!   github:
 //!     rules:
 //!       - { code: SlowDownPlease, status: 420, class: throttled }
@@ -84,6 +92,64 @@
 //! # assert_eq!(config.provider("github").rules.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Published limits
+//!
+//! What a provider publishes ([`crate::catalogue`]) is where its scopes start and what they do not exceed, with nothing
+//! configured. It gives way
+//!
+//! * to what is set for a service, a verb of it or an operation: that takes the place of everything published for the buckets it
+//!   names, and `max_rps: none` there says that nobody knows;
+//! * to what the server itself says: a limit that it names ([`Attempt::limit_told`](crate::Attempt::limit_told)), or more calls
+//!   left than the published bucket would ever hold ([`Attempt::quota_left`](crate::Attempt::quota_left));
+//! * to `published: false`, of one provider or of all.
+//!
+//! An account whose limits were raised should say so: nothing else tells. What the provider itself sets as `max_rps` holds where
+//! nothing is published. An operation of which nothing is known has the limit of its service.
+//!
+//! Where a limit counts by the minute of the clock, as Google Cloud's do, its calls go as they come until the minute's are used
+//! up, and then wait for the next full minute. That wants a clock that is right within a quarter of a second.
+//!
+//! A `share` below 1 leaves the rest of every known limit to others: published, configured or named by the server. What is not
+//! known is shared by finding out.
+//!
+//! # Buckets in common
+//!
+//! One call may take from several buckets: its own and those that it shares, from all at once or from none. Providers publish
+//! some; others are set under `shared`, of a service or of a provider:
+//!
+//! ```
+//! # let text = r#"
+//! ratelimit:
+//!   aws:
+//!     services:
+//!       ssm:
+//!         shared:                                       # by name, in kebab case
+//!           parameter-reads: { max_rps: 3000, burst: 3000 }    # one that is published: other figures for it
+//!       dynamodb:
+//!         shared:
+//!           control-plane:
+//!             operations: [CreateTable, UpdateTable, DeleteTable, Describe*]   # all where none is named
+//!             max_rps: 10
+//!             per: region                               # each account has one in each region; or account, or organization
+//!   azure:
+//!     shared:
+//!       subscription-writes: { enabled: false }         # without one that is published
+//!   github:
+//!     shared:
+//!       points: { max_rps: 1.3, burst: 5000, counts: units, per: account }   # calls take what they cost: Call::cost
+//! # "#;
+//! # let config = cloud_governor::Config::from_yaml(text, "docs")?;
+//! # let scope = cloud_governor::Scope::new("github", "octo", "", "graphql").with_operation("Query");
+//! # let shared = config.provider("github").shared_for(&scope);
+//! # assert_eq!(shared.len(), 1);
+//! # assert_eq!(shared[0].scope.to_string(), "github/octo/*/*/points");
+//! # assert_eq!(shared[0].limits.burst(), 5000.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Inspection::shared`](crate::Inspection) shows them. A throttle does not say which of its buckets was empty at the server:
+//! of those here, the ones that are nearly empty, too, are slowed.
 //!
 //! What a rule may hold is described at [`Rule`](crate::Rule).
 //!

@@ -1,0 +1,247 @@
+//! Calls that take from several buckets, cost more than one, or go by what is published.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use cloud_governor::{
+    Classification, Clock, Config, FakeClock, Governor, Inspection, Outcome, RefusalKind, RetryPolicy, Scope, Verb,
+};
+use tokio::task::JoinSet;
+
+fn governor(yaml: &str) -> (Governor, FakeClock) {
+    let clock = FakeClock::new();
+    let config = Config::from_yaml(yaml, "test").unwrap();
+    (Governor::builder().config(config).clock(clock.clone()).seed(7).build(), clock)
+}
+
+fn ec2(operation: &str) -> Scope {
+    Scope::new("aws", "123456789012", "eu-west-1", "ec2").with_operation(operation)
+}
+
+fn units(units: u32) -> NonZeroU32 {
+    NonZeroU32::new(units).unwrap()
+}
+
+/// What is seen of the shared bucket of this name.
+fn shared<'a>(seen: &'a Inspection, name: &str) -> &'a cloud_governor::SharedInspection {
+    let is_it = |bucket: &&cloud_governor::SharedInspection| bucket.scope.operation() == Some(name);
+    seen.shared.iter().find(is_it).unwrap_or_else(|| panic!("{name} is not in {seen:?}"))
+}
+
+/// How many of these calls are served by then, one after the other, and what is left of them waits.
+async fn served_by(governor: &Governor, clock: &FakeClock, scopes: &[Scope], seconds: u64) -> usize {
+    let mut calls = JoinSet::new();
+    for scope in scopes {
+        let mut call = governor.call(scope).policy(RetryPolicy::builder().deadline(None).build().unwrap());
+        calls.spawn(async move {
+            call.admit().await.unwrap().finish(Outcome::Success);
+        });
+    }
+    let end = clock.now() + Duration::from_secs(seconds);
+    let mut served = 0;
+    loop {
+        for _ in 0..scopes.len() + 2 {
+            tokio::task::yield_now().await;
+        }
+        while calls.try_join_next().is_some() {
+            served += 1;
+        }
+        if clock.now() >= end {
+            return served;
+        }
+        clock.advance(Duration::from_millis(100));
+    }
+}
+
+#[tokio::test]
+async fn two_services_keep_together_to_what_their_account_is_granted() {
+    let (governor, clock) = governor(
+        "ratelimit: { x: { max_rps: 100, burst: 100, shared: { reads: { max_rps: 5, burst: 10, per: account } } } }",
+    );
+    let scopes: Vec<Scope> =
+        (0..60).map(|n| Scope::new("x", "1", "", if n % 2 == 0 { "network" } else { "compute" })).collect();
+    assert_eq!(served_by(&governor, &clock, &scopes, 0).await, 10);
+    let (governor, clock) = (governor.clone(), clock);
+    let seen = governor.inspect(&scopes[0]).unwrap();
+    assert_eq!(seen.shared.len(), 1);
+    assert!(shared(&seen, "reads").tokens < 1.0);
+    assert!(seen.tokens > 90.0, "what waits for the account's tokens holds none of its service's: {seen:?}");
+    // The calls that waited were dropped with the set: nothing is left in line.
+    assert_eq!((seen.waiting_for_rate, shared(&seen, "reads").waiting), (0, 0));
+    assert_eq!(served_by(&governor, &clock, &scopes, 4).await, 20);
+}
+
+#[tokio::test]
+async fn accounts_share_an_organizations_bucket_and_no_other() {
+    let (governor, clock) = governor(
+        "ratelimit: { x: { max_rps: 100, burst: 5, shared: { all: { max_rps: 1, burst: 12, per: organization } } } }",
+    );
+    let scopes: Vec<Scope> = (0..40).map(|n| Scope::new("x", (n % 4).to_string(), "", "a")).collect();
+    assert_eq!(served_by(&governor, &clock, &scopes, 0).await, 12);
+    let leaves = governor.summary().scopes;
+    assert_eq!(leaves.len(), 4);
+}
+
+#[tokio::test]
+async fn a_call_pays_what_it_costs_where_units_are_counted_and_one_elsewhere() {
+    let (governor, clock) = governor("");
+    let mut call = governor.call(&ec2("RunInstances")).cost(units(400));
+    call.admit().await.unwrap().finish(Outcome::Success);
+    let seen = governor.inspect(&ec2("RunInstances")).unwrap();
+    let instances = shared(&seen, "run-instances");
+    assert_eq!(instances.scope.to_string(), "aws/123456789012/eu-west-1/ec2/run-instances");
+    assert!(instances.published && (instances.tokens - (instances.burst - 400.0)).abs() < 1e-6, "{instances:?}");
+    assert!((seen.tokens - (seen.burst - 1.0)).abs() < 1e-6, "{seen:?}");
+
+    // More than is left waits for the refill: two instances a second.
+    let policy = RetryPolicy::builder().deadline(Duration::from_secs(60)).build().unwrap();
+    let mut many = governor.call(&ec2("RunInstances")).cost(units(800)).policy(policy);
+    let refused = many.admit().await.unwrap_err();
+    assert_eq!(refused.kind(), RefusalKind::DeadlineExceeded);
+    clock.advance(Duration::from_secs(150));
+    let mut many = governor.call(&ec2("RunInstances")).cost(units(800)).policy(policy);
+    assert!(many.admit().await.is_ok());
+}
+
+#[tokio::test]
+async fn what_a_dropped_call_took_from_every_bucket_comes_back_when_it_was_not_sent() {
+    let (governor, _) = governor("");
+    let scope = ec2("RunInstances");
+    let mut call = governor.call(&scope).cost(units(300));
+    call.admit().await.unwrap().unsent();
+    let seen = governor.inspect(&scope).unwrap();
+    assert!((seen.tokens - seen.burst).abs() < 1e-6);
+    assert!((shared(&seen, "run-instances").tokens - shared(&seen, "run-instances").burst).abs() < 1e-6);
+}
+
+#[tokio::test]
+async fn a_throttle_slows_the_bucket_that_was_empty_and_not_the_one_with_plenty() {
+    let yaml = "ratelimit: { x: { max_rps: 100, burst: 100, shared: { all: { max_rps: 10, burst: 4, per: account } } } }";
+    let (governor, _) = governor(yaml);
+    let scope = Scope::new("x", "1", "", "a");
+    for n in 0..4 {
+        let mut call = governor.call(&scope);
+        let attempt = call.admit().await.unwrap();
+        attempt.finish(if n == 3 { Outcome::Failure(Classification::throttled()) } else { Outcome::Success });
+    }
+    let seen = governor.inspect(&scope).unwrap();
+    assert_eq!(seen.rate_rps, 100.0);
+    assert!(shared(&seen, "all").rate_rps < 10.0, "{seen:?}");
+    let slowed: Vec<String> = governor.summary().slowed_buckets.iter().map(|b| b.scope.to_string()).collect();
+    assert_eq!(slowed, ["x/1/*/*/all"]);
+    assert!(governor.messages().iter().any(|line| line.starts_with("x/1/*/*: slowed to")), "{:?}", governor.messages());
+    governor.reset();
+    assert_eq!(shared(&governor.inspect(&scope).unwrap(), "all").rate_rps, 10.0);
+}
+
+#[tokio::test]
+async fn a_throttle_with_plenty_everywhere_slows_the_scope_itself() {
+    let yaml = "ratelimit: { x: { max_rps: 100, burst: 100, shared: { all: { max_rps: 90, burst: 90, per: account } } } }";
+    let (governor, _) = governor(yaml);
+    let scope = Scope::new("x", "1", "", "a");
+    let mut call = governor.call(&scope);
+    call.admit().await.unwrap().finish(Outcome::Failure(Classification::throttled()));
+    let seen = governor.inspect(&scope).unwrap();
+    assert!(seen.rate_rps < 100.0 && shared(&seen, "all").rate_rps == 90.0, "{seen:?}");
+}
+
+#[tokio::test]
+async fn what_the_server_says_is_left_slows_the_bucket_of_that_name_for_all_who_share_it() {
+    let yaml = "ratelimit: { x: { max_rps: 100, shared: { reads: { max_rps: 25, burst: 250, per: account } } } }";
+    let (governor, _) = governor(yaml);
+    let (one, other) = (Scope::new("x", "1", "", "a"), Scope::new("x", "1", "", "b"));
+    let mut call = governor.call(&one);
+    let attempt = call.admit().await.unwrap();
+    attempt.quota_left("reads", 3);
+    attempt.finish(Outcome::Success);
+    drop(governor.call(&other).admit().await.unwrap());
+    let seen = governor.inspect(&other).unwrap();
+    assert!(shared(&seen, "reads").rate_rps < 5.0, "{seen:?}");
+    assert!(seen.quota.is_none() && governor.inspect(&one).unwrap().quota.is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_has_more_left_than_was_ever_published_is_believed() {
+    let (governor, _) = governor("");
+    let scope = Scope::new("azure", "s", "", "network").with_verb(Verb::Read).with_operation("VirtualNetworks.listAll");
+    let mut call = governor.call(&scope);
+    let attempt = call.admit().await.unwrap();
+    let before = governor.inspect(&scope).unwrap();
+    assert!(shared(&before, "subscription-reads").published);
+    attempt.quota_left("subscription-reads", 11_999);
+    attempt.finish(Outcome::Success);
+    assert!(!shared(&governor.inspect(&scope).unwrap(), "subscription-reads").published);
+    governor.reset();
+    assert!(shared(&governor.inspect(&scope).unwrap(), "subscription-reads").published);
+}
+
+#[tokio::test]
+async fn a_limit_that_the_server_names_takes_the_place_of_a_published_one_also_if_it_is_higher() {
+    let (governor, _) = governor("");
+    let scope = Scope::new("gcp", "projects/p", "", "cloudasset").with_operation("ListAssets");
+    for (calls, rps) in [(600, 10.0), (60, 1.0)] {
+        let mut call = governor.call(&scope);
+        let attempt = call.admit().await.unwrap();
+        attempt.limit_told(calls, Duration::from_secs(60));
+        attempt.shared_limit_told("no-such-bucket", 1, Duration::from_secs(60));
+        drop(attempt);
+        let seen = governor.inspect(&scope).unwrap();
+        assert!((seen.rate_rps - rps).abs() < 1e-9, "{calls}: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_minutes_calls_go_at_once_and_the_next_ones_at_the_next_full_minute() {
+    let (governor, clock) = governor("ratelimit: { x: { services: { a.List: { per_minute: 30 } } } }");
+    clock.advance(Duration::from_secs(40));
+    let scopes = vec![Scope::new("x", "1", "", "a").with_operation("List"); 50];
+    assert_eq!(served_by(&governor, &clock, &scopes, 0).await, 30);
+    let scopes = vec![Scope::new("x", "1", "", "a").with_operation("List"); 40];
+    assert_eq!(served_by(&governor, &clock, &scopes, 20).await, 0, "it is no full minute yet, for all that clocks differ");
+    assert_eq!(served_by(&governor, &clock, &scopes, 1).await, 30);
+}
+
+#[tokio::test]
+async fn a_throttle_of_a_minutes_quota_waits_for_the_next_minute() {
+    let (governor, clock) = governor("ratelimit: { x: { services: { a.List: { per_minute: 30 } } } }");
+    clock.advance(Duration::from_secs(10));
+    let scope = Scope::new("x", "1", "", "a").with_operation("List");
+    let mut call = governor.call(&scope);
+    call.admit().await.unwrap().finish(Outcome::Failure(Classification::throttled()));
+    let seen = governor.inspect(&scope).unwrap();
+    assert_eq!(seen.paused_for, Some(Duration::from_millis(50_250)));
+    assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 5], 50).await, 0);
+    assert_eq!(served_by(&governor, &clock, &vec![scope; 40], 1).await, 30);
+}
+
+#[tokio::test]
+async fn new_settings_reach_shared_buckets_and_keep_what_was_learned_within_them() {
+    let (governor, _) = governor("");
+    let scope = ec2("RunInstances");
+    drop(governor.call(&scope).admit().await.unwrap());
+    let set = |text: &str| governor.reconfigure(Config::from_yaml(text, "test").unwrap());
+    set("ratelimit: { aws: { share: 0.5 } }");
+    drop(governor.call(&scope).admit().await.unwrap());
+    let seen = governor.inspect(&scope).unwrap();
+    assert_eq!((shared(&seen, "run-instances").ceiling_rps, seen.ceiling_rps), (1.0, 1.0));
+    set("ratelimit: { aws: { services: { ec2: { shared: { run-instances: { enabled: false } } } } } }");
+    drop(governor.call(&scope).admit().await.unwrap());
+    assert_eq!(governor.inspect(&scope).unwrap().shared, []);
+    set("ratelimit: { aws: { published: false } }");
+    drop(governor.call(&scope).admit().await.unwrap());
+    let seen = governor.inspect(&scope).unwrap();
+    assert!(seen.shared.is_empty() && !seen.published && seen.rate_rps == 20.0, "{seen:?}");
+}
+
+#[tokio::test]
+async fn ten_thousand_calls_over_nested_buckets_lose_nobody_and_leave_nothing_behind() {
+    let (governor, clock) = governor(
+        "ratelimit: { x: { max_rps: 5000, burst: 500, account_concurrency: 10000, shared: { all: { max_rps: 2000, burst: 300, per: organization } } } }",
+    );
+    let scopes: Vec<Scope> =
+        (0..10_000).map(|n| Scope::new("x", (n % 7).to_string(), "", ["a", "b", "c"][n % 3])).collect();
+    let served = served_by(&governor, &clock, &scopes, 6).await;
+    assert_eq!(served, 10_000);
+    let seen = governor.inspect(&scopes[0]).unwrap();
+    assert_eq!((seen.waiting_for_rate, shared(&seen, "all").waiting, seen.slots_in_use), (0, 0, 0));
+}
