@@ -274,3 +274,6 @@ impl fmt::Display for Grant {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
