@@ -116,7 +116,8 @@ async fn what_a_dropped_call_took_from_every_bucket_comes_back_when_it_was_not_s
 
 #[tokio::test]
 async fn a_throttle_slows_the_bucket_that_was_empty_and_not_the_one_with_plenty() {
-    let yaml = "ratelimit: { x: { max_rps: 100, burst: 100, shared: { all: { max_rps: 10, burst: 4, per: account } } } }";
+    let yaml =
+        "ratelimit: { x: { max_rps: 100, burst: 100, shared: { all: { max_rps: 10, burst: 4, per: account } } } }";
     let (governor, _) = governor(yaml);
     let scope = Scope::new("x", "1", "", "a");
     for n in 0..4 {
@@ -136,7 +137,8 @@ async fn a_throttle_slows_the_bucket_that_was_empty_and_not_the_one_with_plenty(
 
 #[tokio::test]
 async fn a_throttle_with_plenty_everywhere_slows_the_scope_itself() {
-    let yaml = "ratelimit: { x: { max_rps: 100, burst: 100, shared: { all: { max_rps: 90, burst: 90, per: account } } } }";
+    let yaml =
+        "ratelimit: { x: { max_rps: 100, burst: 100, shared: { all: { max_rps: 90, burst: 90, per: account } } } }";
     let (governor, _) = governor(yaml);
     let scope = Scope::new("x", "1", "", "a");
     let mut call = governor.call(&scope);
@@ -197,7 +199,11 @@ async fn a_minutes_calls_go_at_once_and_the_next_ones_at_the_next_full_minute() 
     let scopes = vec![Scope::new("x", "1", "", "a").with_operation("List"); 50];
     assert_eq!(served_by(&governor, &clock, &scopes, 0).await, 30);
     let scopes = vec![Scope::new("x", "1", "", "a").with_operation("List"); 40];
-    assert_eq!(served_by(&governor, &clock, &scopes, 20).await, 0, "it is no full minute yet, for all that clocks differ");
+    assert_eq!(
+        served_by(&governor, &clock, &scopes, 20).await,
+        0,
+        "it is no full minute yet, for all that clocks differ"
+    );
     assert_eq!(served_by(&governor, &clock, &scopes, 1).await, 30);
 }
 

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use super::{Target, Targets};
 use crate::hosts::{HostRule, is_reserved};
 
+mod published;
+
 const SUB: &str = "0b1f6471-1bf0-4dda-aec3-cb9272f09590";
 const METHODS: [Method; 6] = [Method::Get, Method::Head, Method::Put, Method::Post, Method::Patch, Method::Delete];
 

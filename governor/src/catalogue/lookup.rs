@@ -24,9 +24,11 @@ fn of_scope(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
     find(scope.service()).chain(every.into_iter().flat_map(find)).filter(|limit| limit.holds_for(scope))
 }
 
-/// The limit of the scope's own bucket: what names it most exactly.
+/// The limit of the scope's own bucket: what names it most exactly. What a service grants each of its operations is no limit of
+/// all together, so a scope without one has none of those.
 pub(crate) fn own(scope: &Scope) -> Option<&'static PublishedLimit> {
-    let each = of_scope(scope).filter(|limit| limit.counted == Counted::Each);
+    let is_its = |limit: &&PublishedLimit| scope.operation().is_some() || limit.service == "*";
+    let each = of_scope(scope).filter(|limit| limit.counted == Counted::Each).filter(is_its);
     each.max_by_key(|limit| (limit.service != "*", limit.exactness(scope), !limit.verbs.is_empty()))
 }
 

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 mod aws;
+mod azure_gcp;
 
 /// The operations of a limit; one that is empty stands for all.
 fn operations(limit: &PublishedLimit) -> &[&'static str] {
