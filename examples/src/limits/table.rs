@@ -11,11 +11,13 @@ use super::listing::Listing;
 /// How wide a list of operations gets.
 const OPERATIONS_WIDTH: usize = 44;
 
+const PROVIDER: &str = "provider";
+
 /// A column: its head, and a limit's cell in it.
 type Column = (&'static str, fn(&PublishedLimit) -> String);
 
 const COLUMNS: [Column; 8] = [
-    ("provider", |limit| limit.provider.to_owned()),
+    (PROVIDER, |limit| limit.provider.to_owned()),
     ("service", |limit| limit.service.to_owned()),
     ("operations", |limit| lines(limit.operations, OPERATIONS_WIDTH)),
     ("verbs", |limit| limit.verbs.iter().map(|verb| verb.code()).collect::<Vec<_>>().join(", ")),
@@ -28,9 +30,7 @@ const COLUMNS: [Column; 8] = [
 impl fmt::Display for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = self.sources();
-        // What no limit has is no column.
-        let columns: Vec<_> =
-            COLUMNS.iter().filter(|(_, cell)| self.limits().iter().any(|limit| !cell(limit).is_empty())).collect();
+        let columns: Vec<_> = COLUMNS.iter().filter(|column| self.has(column)).collect();
         let mut table = Table::new();
         table.load_style(UTF8_BORDERS_ONLY);
         table.set_header(columns.iter().map(|(head, _)| *head).chain(["source"]));
@@ -48,6 +48,17 @@ impl fmt::Display for Listing {
 }
 
 impl Listing {
+    /// Whether a column says anything: no limit may have it, and all may be of one provider.
+    fn has(&self, (head, cell): &Column) -> bool {
+        let mut cells = self.limits().iter().map(|limit| cell(limit));
+        let first = cells.next().unwrap_or_default();
+        if *head == PROVIDER {
+            cells.any(|cell| cell != first)
+        } else {
+            !first.is_empty() || cells.any(|cell| !cell.is_empty())
+        }
+    }
+
     /// The pages, in the order in which limits name them.
     fn sources(&self) -> Vec<(&'static str, &'static str)> {
         let mut sources = Vec::new();
@@ -116,16 +127,15 @@ mod tests {
         let shown = shown("azure", "network");
         let row = shown.lines().find(|line| line.contains("changes")).expect("a row");
         let cells: Vec<_> = row.trim_matches('│').split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
-        assert_eq!(cells[..2], ["azure", "network"]);
-        assert_eq!(cells[2..], ["write, delete", "changes, per region", "1000 in 300 s, burst 1000", "[1]"]);
+        assert_eq!(cells, ["network", "write, delete", "changes, per region", "1000 in 300 s, burst 1000", "[1]"]);
         assert!(shown.ends_with("request-limits-and-throttling, read 2026-11\n"), "{shown}");
     }
 
     #[test]
-    fn a_column_that_would_be_empty_is_left_out() {
+    fn a_column_that_would_say_nothing_is_left_out() {
         let heads = |provider, service| shown(provider, service).lines().nth(1).expect("the heads").to_owned();
         let logging = heads("gcp", "logging");
-        assert!(!["verbs", "unit", "condition"].iter().any(|head| logging.contains(head)), "{logging}");
+        assert!(!["provider", "verbs", "unit", "condition"].iter().any(|head| logging.contains(head)), "{logging}");
         assert!(heads("azure", "network").contains("verbs"));
         assert!(heads("gcp", "cloudasset").contains("condition"));
     }
@@ -133,6 +143,7 @@ mod tests {
     #[test]
     fn each_page_is_named_once() {
         let shown = Listing::of(catalogue::published()).to_string();
+        assert!(shown.lines().nth(1).is_some_and(|heads| heads.contains("provider")), "{shown}");
         let pages: Vec<_> = shown.lines().filter(|line| line.starts_with('[')).collect();
         let mut names: Vec<_> = pages.iter().filter_map(|line| line.split_once(' ')).map(|(_, page)| page).collect();
         names.sort_unstable();
