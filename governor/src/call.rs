@@ -143,7 +143,9 @@ struct Terms {
 #[derive(Debug, Default)]
 struct State {
     terms: Terms,
-    /// In every line, from its first admission on.
+    /// When it first asked to be admitted.
+    begun: Option<Timestamp>,
+    /// In every line, from the first time that it is not admitted at once.
     place: Option<Place>,
     attempts: u32,
     backoff: Option<Backoff>,

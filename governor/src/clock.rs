@@ -11,7 +11,6 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Add;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use fake::FakeClock;
@@ -76,8 +75,4 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 
     /// Blocks this thread until `until` has come or the thread is unparked; may return early.
     fn park_until(&self, until: Timestamp);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

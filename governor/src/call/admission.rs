@@ -223,19 +223,19 @@ impl Core {
         self.attempt(number, sent_at, ticket.unwrap_or_default(), false)
     }
 
-    /// The call's first admission begins its deadline and gives it its place.
-    fn begin(&self, state: &mut State, now: Timestamp) -> Place {
-        if state.place.is_none() {
-            self.count(|counters| &counters.operations);
+    /// The call's first admission begins its deadline.
+    fn begin(&self, state: &mut State, now: Timestamp) {
+        if state.begun.is_some() {
+            return;
         }
+        state.begun = Some(now);
+        self.count(|counters| &counters.operations);
         let terms = &mut state.terms;
         if !std::mem::replace(&mut terms.deadline_begun, true)
             && let Some(within) = self.target().settings.retry.deadline
         {
             terms.limit_deadline(now + within);
         }
-        // A retry comes before calls that began later: it has waited its turn already.
-        *state.place.get_or_insert_with(|| Place::next(terms.priority))
     }
 
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting<'_>, Refusal> {
@@ -253,8 +253,11 @@ impl Core {
         {
             return Err(self.ended(verdict, unreported.is_some()));
         }
-        let place = self.begin(&mut state, now);
-        let Terms { policy, without_slot, deadline, .. } = state.terms;
+        self.begin(&mut state, now);
+        let Terms { policy, priority, without_slot, deadline, .. } = state.terms;
+        // A retry comes before calls that began later: it has waited its turn already.
+        let begun = state.begun.unwrap_or(now);
+        let place = *state.place.get_or_insert_with(|| Place::next(priority).since(begun));
         let timeout = policy.attempt_timeout(&self.target().settings.retry);
         Ok(Waiting {
             acquire: Acquire::new(self.leaf().buckets(), COST, place, deadline),
