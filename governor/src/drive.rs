@@ -70,6 +70,7 @@ impl Admit<'_> {
 }
 
 impl Drop for Admit<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.admission.cancel();
     }

@@ -4,7 +4,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::Core;
-use super::{Attempt, COST, Current, GiveUp, Outcome, State, Terms, Verdict};
+use super::state::{Current, State, Terms};
+use super::{Attempt, GiveUp, Outcome, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
@@ -82,7 +83,15 @@ impl<'a> Admission<'a> {
     }
 
     /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
+    #[inline]
     pub(crate) fn cancel(&mut self) {
+        if self.waiting.is_some() {
+            self.stop_waiting();
+        }
+    }
+
+    #[inline(never)]
+    fn stop_waiting(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             self.core.abandon(self.core.now(), &waiting);
         }
@@ -172,31 +181,33 @@ impl Core {
     fn admit_at_once(&self, now: Timestamp) -> Option<Attempt> {
         let leaf = self.leaf();
         let mut state = self.state();
-        let goes_on = matches!(state.verdict, None | Some((_, Verdict::Retry { .. })));
-        if !goes_on || !self.governed() || state.current.is_some() || now < state.not_before {
-            return None;
-        }
-        leaf.touch(now);
-        self.begin(&mut state, now);
-        if state.terms.deadline.is_some_and(|deadline| deadline <= now) {
+        if !self.governed() || !state.may_go(now, &self.target().settings.retry) {
             return None;
         }
         let pass = leaf.breaker().pass_if_closed()?;
-        let ticket = leaf.bucket().take_at_once(COST, now)?;
-        let slot = match state.terms.without_slot {
-            true => None,
-            false => match leaf.bulkhead().take_at_once() {
-                None => {
-                    drop(state);
-                    give_back(leaf.buckets(), COST, now);
-                    return None;
-                }
-                slot => slot,
-            },
+        let cost = state.cost();
+        let ticket = self.take_at_once(cost, now)?;
+        let slot = if state.takes_slot() {
+            let Some(slot) = leaf.bulkhead().take_at_once() else {
+                drop(state);
+                give_back(leaf.buckets(), cost, now);
+                return None;
+            };
+            Some(slot)
+        } else {
+            None
         };
-        let number = self.sent(&mut state, now, slot, Some(pass));
+        leaf.touch(now);
+        let begins = self.begin(&mut state, now);
+        let number = state.sent(Current { sent_at: now, slot, pass: Some(pass), took: true });
         drop(state);
-        Some(self.attempt(number, now, ticket, false))
+        Some(self.attempt(number, now, ticket, begins, false))
+    }
+
+    /// Takes the cost from the leaf's buckets if it lies ready and nobody waits.
+    #[inline]
+    fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
+        self.leaf().bucket().take_at_once(cost, now)
     }
 
     /// An attempt that was made without asking, by someone who did not know of this. It takes the token that it used, if
@@ -205,67 +216,66 @@ impl Core {
         let leaf = self.leaf();
         let now = self.now();
         leaf.touch(now);
-        let ticket = if self.governed() { leaf.bucket().take_at_once(COST, now) } else { None };
+        let (unreported, cost) = {
+            let state = self.state();
+            (state.current.is_some().then_some(state.attempts), state.cost())
+        };
+        let ticket = if self.governed() { self.take_at_once(cost, now) } else { None };
         let pass = leaf.breaker().pass_if_closed();
-        let mut state = self.state();
-        if let Some(unreported) = state.current.take() {
-            drop(state);
-            self.cancelled(unreported);
-            state = self.state();
+        if let Some(number) = unreported {
+            self.cancel(number);
         }
-        self.begin(&mut state, now);
         let sent_at = sent_at.min(now);
-        let number = self.sent(&mut state, sent_at, None, pass);
-        if let (None, Some(current)) = (ticket, &mut state.current) {
-            current.cost = None;
-        }
+        let mut state = self.state();
+        let begins = self.begin(&mut state, now);
+        let number = state.sent(Current { sent_at, slot: None, pass, took: ticket.is_some() });
         drop(state);
-        self.attempt(number, sent_at, ticket.unwrap_or_default(), false)
+        self.attempt(number, sent_at, ticket.unwrap_or_default(), begins, false)
     }
 
-    /// The call's first admission begins its deadline.
-    fn begin(&self, state: &mut State, now: Timestamp) {
-        if state.begun.is_some() {
-            return;
+    /// Notes when the call began. Says whether that is now.
+    #[inline]
+    fn begin(&self, state: &mut State, now: Timestamp) -> bool {
+        let begins = state.begun.is_none();
+        if begins {
+            state.begun = Some(now);
         }
-        state.begun = Some(now);
-        self.count(|counters| &counters.operations);
-        let terms = &mut state.terms;
-        if !std::mem::replace(&mut terms.deadline_begun, true)
-            && let Some(within) = self.target().settings.retry.deadline
-        {
-            terms.limit_deadline(now + within);
-        }
+        begins
     }
 
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting<'_>, Refusal> {
         self.leaf().touch(now);
         let mut state = self.state();
-        let unreported = state.current.as_ref().map(|current| current.number);
+        let unreported = state.current.is_some().then_some(state.attempts);
         if let Some(number) = unreported {
             // It failed in passing; what it held goes back before this asks for the same.
             drop(state);
             self.settle(number, now, &Outcome::Failure(Classification::transient()));
             state = self.state();
         }
-        if let Some((_, verdict)) = state.verdict
+        if let Some(verdict) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
             return Err(self.ended(verdict, unreported.is_some()));
         }
-        self.begin(&mut state, now);
-        let Terms { policy, priority, without_slot, deadline, .. } = state.terms;
+        if self.begin(&mut state, now) {
+            self.count(|counters| &counters.operations);
+        }
+        let Terms { policy, priority, without_slot, .. } = state.terms();
+        let deadline = state.deadline(&self.target().settings.retry);
+        let cost = state.cost();
         // A retry comes before calls that began later: it has waited its turn already.
         let begun = state.begun.unwrap_or(now);
-        let place = *state.place.get_or_insert_with(|| Place::next(priority).since(begun));
+        let more = state.more();
+        let place = *more.place.get_or_insert_with(|| Place::next(priority).since(begun));
         let timeout = policy.attempt_timeout(&self.target().settings.retry);
         Ok(Waiting {
-            acquire: Acquire::new(self.leaf().buckets(), COST, place, deadline),
+            acquire: Acquire::new(self.leaf().buckets(), cost, place, deadline),
             place,
             pass: None,
             since: None,
             deadline,
-            not_before: state.not_before,
+            not_before: more.not_before,
             takes_slot: !without_slot,
             lease: timeout.unwrap_or_else(|| self.target().longest_attempt()),
         })
@@ -292,29 +302,24 @@ impl Core {
     }
 
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
-        let number = self.sent(&mut self.state(), now, slot, waiting.pass);
+        let current = Current { sent_at: now, slot, pass: waiting.pass, took: self.governed() };
+        let number = self.state().sent(current);
         self.count_waited(waiting.since, now);
-        self.attempt(number, now, waiting.acquire.ticket(), waiting.pass.is_some_and(|pass| pass.probe))
+        self.attempt(number, now, waiting.acquire.ticket(), false, waiting.pass.is_some_and(|pass| pass.probe))
     }
 
-    /// Notes what the next attempt holds, and gives it its number.
+    /// Counts an attempt, and the call if it `begins` with this.
     #[inline]
-    fn sent(&self, state: &mut State, now: Timestamp, slot: Option<Slot>, pass: Option<Pass>) -> u32 {
-        state.attempts = state.attempts.saturating_add(1);
-        let number = state.attempts;
-        state.last_pass = pass;
-        let cost = self.governed().then_some(COST);
-        let charge = state.charge.take();
-        state.current = Some(Current { number, sent_at: now, slot, pass, cost, charge });
-        number
-    }
-
-    #[inline]
-    fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, probe: bool) -> Attempt {
-        self.count(|counters| &counters.calls);
-        if number > 1 {
-            self.count(|counters| &counters.retries);
-        }
+    fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, begins: bool, probe: bool) -> Attempt {
+        self.count_each(|counters| {
+            if begins {
+                counters.count(|counters| &counters.operations);
+            }
+            counters.count(|counters| &counters.calls);
+            if number > 1 {
+                counters.count(|counters| &counters.retries);
+            }
+        });
         Attempt::new(self.clone(), number, sent_at, ticket, probe)
     }
 
@@ -364,8 +369,8 @@ impl Core {
         let (charge, failed, attempts, pass) = {
             let mut state = self.state();
             let number = state.attempts;
-            let failed = state.verdict.replace((number, Verdict::GiveUp(give_up))).is_some();
-            (state.charge.take(), failed, number, state.last_pass)
+            let failed = state.verdict.replace(Verdict::GiveUp(give_up)).is_some();
+            (state.take_charge(), failed, number, state.last_pass())
         };
         drop(charge);
         // An attempt that was cancelled says nothing about the service.
