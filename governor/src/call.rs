@@ -265,6 +265,8 @@ impl Drop for Call {
     fn drop(&mut self) {
         if self.core.is_shared() {
             self.core.retry_no_more();
+        } else {
+            self.core.leave_spare();
         }
     }
 }

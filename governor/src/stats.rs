@@ -138,7 +138,7 @@ impl Collectors {
         self.0.is_empty()
     }
 
-    #[inline]
+    #[inline(never)]
     pub(crate) fn each(&self, count: impl Fn(&Counters)) {
         self.0.iter().for_each(|counters| count(counters));
     }

@@ -54,6 +54,7 @@ impl<'a> Admission<'a> {
 
     /// The attempt, if nothing stands in its way and it was not waiting. To be asked before [`look`](Self::look), which has
     /// the last word.
+    #[inline(always)]
     pub(crate) fn at_once(&self, now: Timestamp) -> Option<Attempt> {
         if self.waiting.is_none() { self.core.admit_at_once(now) } else { None }
     }
@@ -178,6 +179,7 @@ enum Reason {
 impl Core {
     /// What most calls meet: nothing waits, the circuit is closed, a token lies ready and a slot is free. One look under
     /// one lock, and nothing here calls a waker. In all other cases the controls are asked one by one.
+    #[inline(always)]
     fn admit_at_once(&self, now: Timestamp) -> Option<Attempt> {
         let leaf = self.leaf();
         let mut state = self.state();
@@ -234,7 +236,7 @@ impl Core {
     }
 
     /// Notes when the call began. Says whether that is now.
-    #[inline]
+    #[inline(always)]
     fn begin(&self, state: &mut State, now: Timestamp) -> bool {
         let begins = state.begun.is_none();
         if begins {
@@ -309,7 +311,7 @@ impl Core {
     }
 
     /// Counts an attempt, and the call if it `begins` with this.
-    #[inline]
+    #[inline(always)]
     fn attempt(&self, number: u32, sent_at: Timestamp, ticket: Ticket, begins: bool, probe: bool) -> Attempt {
         self.count_each(|counters| {
             if begins {

@@ -37,12 +37,12 @@ impl Attempt {
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&self, outcome: Outcome) -> Verdict {
         self.finished.store(true, Ordering::Relaxed);
         match outcome {
             Outcome::Success if !self.core.leaf().bucket().heeds_answers() => self.core.served(self.number),
-            outcome => self.core.settle(self.number, self.core.now(), &outcome),
+            outcome => self.core.settle_now(self.number, &outcome),
         }
     }
 
@@ -146,6 +146,9 @@ impl Drop for Attempt {
         if !*self.finished.get_mut() {
             self.core.cancel(self.number);
         }
+        if !self.core.is_shared() {
+            self.core.leave_spare();
+        }
     }
 }
 
@@ -157,7 +160,9 @@ impl Core {
             let current = state.take_current(number)?;
             (current, state.take_charge())
         };
-        charge.map(Charge::spend);
+        if let Some(charge) = charge {
+            charge.spend();
+        }
         Some(current)
     }
 
@@ -185,21 +190,18 @@ impl Core {
     /// Records a success that tells the limiter nothing, so that the time does not matter: what most calls end with.
     #[inline]
     fn served(&self, number: u32) -> Verdict {
-        let (Current { slot, pass, .. }, charge) = {
-            let mut state = self.state();
-            let Some(current) = state.take_current(number) else {
-                drop(state);
-                return self.verdict();
-            };
-            state.verdict = Some(Verdict::Done);
-            (current, state.take_charge())
-        };
-        charge.map(Charge::spend);
+        let served = self.state().serve(number);
+        let Some(Current { slot, pass, .. }) = served else { return self.verdict() };
         drop(slot);
         if self.governed() {
             self.answered(pass);
         }
         Verdict::Done
+    }
+
+    #[inline(never)]
+    fn settle_now(&self, number: u32, outcome: &Outcome) -> Verdict {
+        self.settle(number, self.now(), outcome)
     }
 
     /// Records an outcome and decides what follows.

@@ -106,10 +106,12 @@ impl Core {
     }
 
     /// In the leaf's counters, and in each collector's.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_each(&self, count: impl Fn(&Counters)) {
         count(self.leaf().counters());
-        self.shared.collectors.each(count);
+        if !self.shared.collectors.is_empty() {
+            self.shared.collectors.each(count);
+        }
     }
 
     /// Takes back what was counted for something that did not happen after all.
@@ -124,20 +126,11 @@ impl Core {
 
 // ===== using it again =====
 
-impl Drop for Core {
-    #[inline]
-    fn drop(&mut self) {
-        if !self.is_shared() {
-            self.leave_spare();
-        }
-    }
-}
-
 impl Core {
     /// The last to go blanks what was shared and leaves it to the next call, unless it has collectors. Where two go at once
     /// neither may see that it is the last, and then it is freed.
     #[inline(never)]
-    fn leave_spare(&self) {
+    pub(super) fn leave_spare(&self) {
         if self.shared.collectors.is_empty() {
             self.state().blank();
             spares::keep(&self.shared);

@@ -108,13 +108,9 @@ impl State {
     /// Whether another attempt may be admitted at this time, as far as that is for the call to say.
     #[inline]
     pub(super) fn may_go(&self, now: Timestamp, provider: &RetrySettings) -> bool {
-        if self.current.is_some() {
-            return false;
-        }
-        match (&self.verdict, &self.more, self.begun) {
-            (None, None, None) => provider.deadline.is_none_or(|within| !within.is_zero()),
-            _ => self.may_go_on(now, provider),
-        }
+        // No deadline is over when it begins: settings refuse one of zero.
+        let is_new = self.begun.is_none() && self.verdict.is_none() && self.more.is_none();
+        self.current.is_none() && (is_new || self.may_go_on(now, provider))
     }
 
     #[inline(never)]
@@ -126,13 +122,15 @@ impl State {
     }
 
     /// Notes what the next attempt holds, and gives it its number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sent(&mut self, current: Current) -> u32 {
         if let Some(more) = &mut self.more {
             more.last_pass = current.pass;
         }
         self.attempts = self.attempts.saturating_add(1);
-        self.current = Some(current);
+        if let Some(before) = self.current.replace(current) {
+            let_go(before);
+        }
         self.attempts
     }
 
@@ -152,6 +150,17 @@ impl State {
         self.more.as_mut().and_then(|more| more.charge.take())
     }
 
+    /// The attempt of this number is served: says what it held, if it had not reported.
+    #[inline]
+    pub(super) fn serve(&mut self, number: u32) -> Option<Current> {
+        let current = self.take_current(number)?;
+        self.verdict = Some(Verdict::Done);
+        if let Some(charge) = self.take_charge() {
+            spend(charge);
+        }
+        Some(current)
+    }
+
     /// The terms for another call that is to end when this does.
     pub(super) fn terms_to_share(&self, provider: &RetrySettings) -> Terms {
         let terms = self.terms();
@@ -164,11 +173,30 @@ impl State {
     /// As new. Not by putting a new one in its place, which would write every word of it.
     #[inline]
     pub(super) fn blank(&mut self) {
-        let State { begun, attempts, current, verdict, more } = self;
+        if self.current.is_some() || self.more.is_some() {
+            self.let_go();
+        }
+        let State { begun, attempts, current: _, verdict, more: _ } = self;
         *begun = None;
         *attempts = 0;
-        *current = None;
         *verdict = None;
-        *more = None;
     }
+
+    #[inline(never)]
+    fn let_go(&mut self) {
+        self.current = None;
+        self.more = None;
+    }
+}
+
+// ===== what few calls come to, apart from the rest =====
+
+#[inline(never)]
+fn spend(charge: Charge) {
+    charge.spend();
+}
+
+#[inline(never)]
+fn let_go(current: Current) {
+    drop(current);
 }

@@ -41,7 +41,10 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::ZERO + tokio::time::Instant::now().saturating_duration_since(self.origin)
+        let elapsed = tokio::time::Instant::now().saturating_duration_since(self.origin);
+        // Not saturating, as every call comes through here and no process lasts for 584 years.
+        let nanos = elapsed.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(elapsed.subsec_nanos()));
+        Timestamp::from_nanos(nanos)
     }
 
     fn sleep_until(&self, until: Timestamp) -> Sleep {
