@@ -189,7 +189,7 @@ async fn a_limit_that_the_server_names_takes_the_place_of_a_published_one_also_i
         attempt.shared_limit_told("no-such-bucket", 1, Duration::from_secs(60));
         drop(attempt);
         let seen = governor.inspect(&scope).unwrap();
-        assert!((seen.rate_rps - rps).abs() < 1e-9, "{calls}: {seen:?}");
+        assert!(seen.rate_rps <= rps && seen.rate_rps > rps * 0.96, "{calls}: {seen:?}");
     }
 }
 
