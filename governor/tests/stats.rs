@@ -285,7 +285,7 @@ async fn reads_and_writes_of_a_service_that_counts_them_apart_share_no_bucket_an
     run(&governor, &reads.with_operation("ListSubnets"), |_| fails(Class::Transient)).await;
     run(&governor, &network.with_operation("ByHand"), |_| Outcome::Success).await;
     let rate = |scope: &Scope| governor.inspect(scope).unwrap().rate_rps;
-    assert_eq!((rate(&writes), rate(&reads), rate(&network)), (2.0, 20.0, 20.0));
+    assert_eq!((rate(&writes), rate(&reads), rate(&network)), (2.0, 25.0, 20.0));
     assert_eq!(
         governor.messages(),
         [

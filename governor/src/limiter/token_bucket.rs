@@ -34,13 +34,20 @@ pub(super) struct TokenBucket {
     tokens: f64,
     refilled_at: Timestamp,
     paused_until: Timestamp,
+    /// None where nothing is known but a rate, as of very many buckets.
+    besides: Option<Box<Besides>>,
+}
+
+/// What few buckets have.
+#[derive(Debug, Default)]
+struct Besides {
     /// None until a server tells of one.
-    quotas: Option<Box<Quotas>>,
+    quotas: Option<Quotas>,
     /// None until a server names one, and once none is believed any more.
-    named: Option<Box<NamedLimits>>,
+    named: Option<NamedLimits>,
     /// None where tokens come all the time. Where there is one it stands in for the law, which says no more than how many at
     /// most.
-    window: Option<Box<Window>>,
+    window: Option<Window>,
 }
 
 /// What people see of a bucket.
@@ -75,21 +82,20 @@ impl TokenBucket {
         let law = Law::new(limits, &settings, now);
         TokenBucket {
             tokens: law.capacity(),
-            window: window(&law, now, wall),
+            besides: window(&law, now, wall)
+                .map(|window| Box::new(Besides { window: Some(window), ..Besides::default() })),
             settings,
             law,
             refilled_at: now,
             paused_until: Timestamp::ZERO,
-            quotas: None,
-            named: None,
         }
     }
 
     /// Tokens per second: the law's, or what the server's own count leaves of it.
     #[inline]
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
-        let rate = self.window.as_ref().map_or_else(|| self.law.rate(), |window| window.rate());
-        match &self.quotas {
+        let rate = self.window().map_or_else(|| self.law.rate(), |window| window.rate());
+        match self.quotas() {
             None => rate,
             Some(quotas) => quotas.rate(now, rate, self.law.get().limits().floor_rps()),
         }
@@ -98,8 +104,8 @@ impl TokenBucket {
     /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
     #[inline]
     fn capacity(&self, now: Timestamp) -> f64 {
-        let capacity = self.window.as_ref().map_or_else(|| self.law.capacity(), |window| window.size());
-        match &self.quotas {
+        let capacity = self.window().map_or_else(|| self.law.capacity(), |window| window.size());
+        match self.quotas() {
             None => capacity,
             Some(quotas) => self.capacity_left(now, capacity, quotas),
         }
@@ -120,14 +126,11 @@ impl TokenBucket {
     // Always: most calls come here with nobody waiting, which leaves half of it.
     #[inline(always)]
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
-        if self.named.is_some() {
-            self.loosen_limits(now);
-        }
-        if self.window.is_some() {
-            return self.turn_over(now);
+        if self.besides.is_some() && self.heed_besides(now) {
+            return;
         }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
-        let is_held = self.quotas.is_some() && self.is_held(now, rate);
+        let is_held = self.quotas().is_some() && self.is_held(now, rate);
         match self.law.closed_until() {
             // One token, for the one call that finds out whether the server is open again.
             Some(probe_at) => {
@@ -145,11 +148,23 @@ impl TokenBucket {
         self.law.advance(now, waiting && !is_held);
     }
 
-    /// All that comes in a window comes at its beginning.
+    /// What was named long ago loosens, and windows turn over. True if that is all, as tokens come with windows.
     #[inline(never)]
+    fn heed_besides(&mut self, now: Timestamp) -> bool {
+        if self.named().is_some() {
+            self.loosen_limits(now);
+        }
+        let has_windows = self.window().is_some();
+        if has_windows {
+            self.turn_over(now);
+        }
+        has_windows
+    }
+
+    /// All that comes in a window comes at its beginning.
     fn turn_over(&mut self, now: Timestamp) {
         let most = self.law.capacity();
-        if self.window.as_mut().is_some_and(|window| window.turn_over(now, most)) {
+        if self.window_mut().is_some_and(|window| window.turn_over(now, most)) {
             // What was taken beyond the last one's is paid off by this.
             self.tokens = self.capacity(now) + self.tokens.min(0.0);
         }
@@ -193,12 +208,12 @@ impl TokenBucket {
         if missing <= NEGLIGIBLE {
             return Turn::at(start);
         }
-        if let Some(window) = &self.window {
+        if let Some(window) = self.window() {
             return Turn::at(start.max(window.ready_at(missing)));
         }
         let at = |rate| start + seconds(missing / rate) + Duration::from_nanos(1);
         let ready_at = at(self.rate(now));
-        let expected_at = match &self.quotas {
+        let expected_at = match self.quotas() {
             None => ready_at,
             Some(quotas) => at(quotas.lasting_rate(now, law.rate(), law.limits().floor_rps())),
         };
@@ -220,7 +235,7 @@ impl TokenBucket {
 
     /// Whether answers tell the law anything now.
     pub(super) fn heeds_answers(&self) -> bool {
-        self.window.is_some() || self.law.get().heeds_answers()
+        self.window().is_some() || self.law.get().heeds_answers()
     }
 
     /// What takes tokens.
@@ -237,12 +252,12 @@ impl TokenBucket {
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
         self.tokens -= cost;
         self.law.taken(now);
-        self.quotas.as_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
+        self.quotas_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
     pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
         self.law.get_mut().given_back(now);
-        if let Some(quotas) = &mut self.quotas {
+        if let Some(quotas) = self.quotas_mut() {
             quotas.give_back(cost);
         }
         self.tokens = (self.tokens + cost).min(self.capacity(now));
@@ -263,11 +278,11 @@ impl TokenBucket {
         if whole && limits.is_published() && report.left as f64 > limits.burst() * DISPROVED {
             self.set_limits(now, limits.unpublished());
         }
-        self.quotas.get_or_insert_default().tell(now, name, report);
+        self.besides().quotas.get_or_insert_default().tell(now, name, report);
         self.tokens = self.tokens.min(self.capacity(now));
         let law = self.law.get();
         let (rate, floor) = (law.rate(), law.limits().floor_rps());
-        self.quotas.as_mut().is_some_and(|quotas| quotas.is_news(now, rate, floor))
+        self.quotas_mut().is_some_and(|quotas| quotas.is_news(now, rate, floor))
     }
 
     /// The server named its limit. Says the law's rate before and after, if that cut it.
@@ -277,7 +292,7 @@ impl TokenBucket {
         if limits.is_published() && limit.rps() > limits.max_rps() {
             self.set_limits(now, limits.taught(limit.rps()));
         }
-        let named = self.named.get_or_insert_default();
+        let named = self.besides().named.get_or_insert_default();
         named.name(now, limit);
         if let Some(lowest) = named.lowest(now) {
             self.law.get_mut().name_limit(now, lowest);
@@ -298,19 +313,19 @@ impl TokenBucket {
             self.law.get_mut().adopt(rate, now);
         }
         let size = self.law.capacity();
-        match &mut self.window {
-            Some(window) if limits.window().is_some() => self.tokens += window.resize(size),
-            _ => self.window = None,
+        if limits.window().is_none() {
+            self.set_window(None);
         }
+        self.tokens += self.window_mut().map_or(0.0, |window| window.resize(size));
     }
 
     /// What was named long ago holds less and less, and at last no more.
     #[inline(never)]
     fn loosen_limits(&mut self, now: Timestamp) {
-        let lowest = self.named.as_ref().and_then(|named| named.lowest(now));
+        let lowest = self.named().and_then(|named| named.lowest(now));
         self.law.get_mut().loosen_limit(lowest);
         if lowest.is_none() {
-            self.named = None;
+            self.forget(|besides| besides.named = None);
         }
     }
 
@@ -323,15 +338,15 @@ impl TokenBucket {
         waiting: bool,
     ) -> ThrottleEffect {
         self.update(now, waiting, Duration::ZERO);
-        if let Some(quotas) = &mut self.quotas {
+        if let Some(quotas) = self.quotas_mut() {
             quotas.throttled(sent_at);
         }
         let shut_before = self.shut_until();
-        if let Some(window) = &mut self.window {
+        if let Some(window) = self.window_mut() {
             let next = window.throttled(sent_at).filter(|_| retry_after.is_none());
             self.paused_until = self.paused_until.max(next.unwrap_or_default());
         }
-        let cut = if self.window.is_some() { None } else { self.law.get_mut().throttled(now, sent_at) };
+        let cut = if self.window().is_some() { None } else { self.law.get_mut().throttled(now, sent_at) };
         if cut.is_some() {
             // The server's bucket is empty, so tokens held here are worth nothing.
             self.tokens = self.tokens.min(0.0);
@@ -348,7 +363,7 @@ impl TokenBucket {
 
     /// The server answered, and did not throttle.
     pub(super) fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect {
-        if let Some(window) = &mut self.window {
+        if let Some(window) = self.window_mut() {
             window.served(answer.sent_at, answer.cost);
             return AnswerEffect::default();
         }
@@ -365,8 +380,11 @@ impl TokenBucket {
 
     /// As new: full, at the ceiling, not paused, told nothing.
     pub(super) fn reset(&mut self, limits: Limits, now: Timestamp, wall: Duration) {
-        let quotas = self.quotas.take().map(|quotas| Box::new(quotas.forgotten()));
-        *self = TokenBucket { quotas, ..TokenBucket::new(limits, Arc::clone(&self.settings), now, wall) };
+        let quotas = self.besides.take().and_then(|besides| besides.quotas);
+        *self = TokenBucket::new(limits, Arc::clone(&self.settings), now, wall);
+        if let Some(quotas) = quotas {
+            self.besides().quotas = Some(quotas.forgotten());
+        }
     }
 
     pub(super) fn view(&self, now: Timestamp, waiting: usize) -> BucketView {
@@ -383,8 +401,8 @@ impl TokenBucket {
             tokens: self.tokens,
             paused_for: (!pause.is_zero()).then_some(pause),
             waiting,
-            quota: self.quotas.as_ref().and_then(|quotas| quotas.view(now)),
-            limit_rps: self.named.as_ref().and_then(|named| named.lowest(now)),
+            quota: self.quotas().and_then(|quotas| quotas.view(now)),
+            limit_rps: self.named().and_then(|named| named.lowest(now)),
         }
     }
 
@@ -401,10 +419,11 @@ impl TokenBucket {
         self.update(now, waiting, Duration::ZERO);
         let changed = limits != self.law.get().limits() || settings.law != self.settings.law;
         self.law.reconfigure(limits, &settings, now);
-        if self.window.as_ref().map(|window| window.period()) != limits.window() {
-            self.window = window(&self.law, now, wall);
+        if self.window().map(|window| window.period()) != limits.window() {
+            let window = window(&self.law, now, wall);
+            self.set_window(window);
         }
-        if let Some(lowest) = self.named.as_ref().and_then(|named| named.lowest(now)) {
+        if let Some(lowest) = self.named().and_then(|named| named.lowest(now)) {
             self.law.get_mut().name_limit(now, lowest);
         }
         self.settings = settings;
@@ -413,23 +432,69 @@ impl TokenBucket {
         }
     }
 
+    // ===== what few have =====
+
+    #[inline]
+    fn quotas(&self) -> Option<&Quotas> {
+        self.besides.as_ref()?.quotas.as_ref()
+    }
+
+    #[inline]
+    fn quotas_mut(&mut self) -> Option<&mut Quotas> {
+        self.besides.as_mut()?.quotas.as_mut()
+    }
+
+    fn named(&self) -> Option<&NamedLimits> {
+        self.besides.as_ref()?.named.as_ref()
+    }
+
+    #[inline]
+    fn window(&self) -> Option<&Window> {
+        self.besides.as_ref()?.window.as_ref()
+    }
+
+    fn window_mut(&mut self) -> Option<&mut Window> {
+        self.besides.as_mut()?.window.as_mut()
+    }
+
+    fn set_window(&mut self, window: Option<Window>) {
+        match window {
+            Some(window) => self.besides().window = Some(window),
+            None => self.forget(|besides| besides.window = None),
+        }
+    }
+
+    fn besides(&mut self) -> &mut Besides {
+        self.besides.get_or_insert_default()
+    }
+
+    /// Forgets some of it, and takes no more memory for it than the rest needs.
+    fn forget(&mut self, forget: impl FnOnce(&mut Besides)) {
+        if let Some(besides) = &mut self.besides {
+            forget(besides);
+            if besides.quotas.is_none() && besides.named.is_none() && besides.window.is_none() {
+                self.besides = None;
+            }
+        }
+    }
+
     pub(super) fn is_neutral(&self) -> bool {
         let law = self.law.get();
-        let untold = self.quotas.as_ref().is_none_or(|quotas| quotas.is_forgotten(self.refilled_at));
+        let untold = self.quotas().is_none_or(|quotas| quotas.is_forgotten(self.refilled_at));
         law.is_neutral()
             && untold
-            && self.named.is_none()
+            && self.named().is_none()
             && self.tokens >= law.capacity()
             && self.paused_until <= self.refilled_at
-            && self.window.as_ref().is_none_or(|window| window.is_neutral(law.capacity()))
+            && self.window().is_none_or(|window| window.is_neutral(law.capacity()))
     }
 }
 
 /// The window under way, where there are any.
-fn window(law: &Law, now: Timestamp, wall: Duration) -> Option<Box<Window>> {
+fn window(law: &Law, now: Timestamp, wall: Duration) -> Option<Window> {
     let period = law.get().limits().window()?;
     let since_full = Duration::from_nanos((wall.as_nanos() % period.as_nanos().max(1)) as u64);
-    Some(Box::new(Window::new(now, period, since_full, law.capacity())))
+    Some(Window::new(now, period, since_full, law.capacity()))
 }
 
 /// A duration of so many seconds; one too long to express is as long as can be.

@@ -37,7 +37,6 @@ pub(crate) struct Provider {
 /// What the calls of one scope share.
 #[derive(Debug)]
 pub(crate) struct Leaf {
-    scope: Scope,
     provider: Arc<Provider>,
     bulkhead: Arc<Bulkhead>,
     bucket: Arc<Bucket>,
@@ -58,8 +57,7 @@ impl Leaf {
         let limits = settings.limits_for(&scope);
         let throttle = provider.throttle_for(settings, &scope);
         Leaf {
-            bucket: Arc::new(Bucket::new(scope.clone(), limits, throttle, now, wall)),
-            scope,
+            bucket: Arc::new(Bucket::new(scope, limits, throttle, now, wall)),
             provider,
             bulkhead,
             breaker: Breaker::new(settings.breaker.failures, settings.breaker.cooldown),
@@ -69,7 +67,7 @@ impl Leaf {
     }
 
     pub(crate) fn scope(&self) -> &Scope {
-        &self.scope
+        self.bucket.scope()
     }
 
     pub(crate) fn bucket(&self) -> &Arc<Bucket> {
@@ -116,7 +114,7 @@ impl Leaf {
     }
 
     pub(super) fn slowed(&self, now: Timestamp) -> SlowedBucket {
-        SlowedBucket::new(&self.scope, self.bucket.view(now), self.breaker.state(now))
+        SlowedBucket::new(self.scope(), self.bucket.view(now), self.breaker.state(now))
     }
 
     pub(super) fn settings(&self) -> Arc<ProviderSettings> {

@@ -56,7 +56,7 @@ fn an_answer_to_a_call_from_before_a_reset_is_placed_among_those_after_it() {
         bucket.take(1.0, at(0.2));
     }
     bucket.quota_left(at(0.3), "reads", report(50, 0.1, before), false, false);
-    assert_eq!(bucket.quotas.as_ref().unwrap().left(at(0.3)), 30.0);
+    assert_eq!(bucket.quotas().unwrap().left(at(0.3)), 30.0);
     bucket.reset(Limits::default(), at(0.4), Duration::ZERO);
     bucket.refill(at(10.0), false);
     assert!(bucket.is_neutral(), "as good as new");
@@ -122,7 +122,7 @@ proptest! {
             let ready = told.view(at(now), 0).tokens;
             prop_assert!(ready.is_finite());
             let late = 0.02 * rate;
-            let left = told.quotas.as_ref().map_or(f64::INFINITY, |quotas| quotas.left(at(now)));
+            let left = told.quotas().map_or(f64::INFINITY, |quotas| quotas.left(at(now)));
             prop_assert!(ready <= left + late + 1e-6, "{} of {} lie ready", ready, left);
         }
     }
@@ -241,7 +241,7 @@ proptest! {
             let named = bucket.view(now, 0).limit_rps;
             prop_assert!(named.is_none_or(|named| of_law <= named.max(limits.floor_rps())), "{} of {:?}", of_law, named);
             // A window holds a call at least, however low the rate.
-            let window = bucket.window.as_ref().map(|window| 1.0 / window.period().as_secs_f64());
+            let window = bucket.window().map(|window| 1.0 / window.period().as_secs_f64());
             let least = match window {
                 None => (of_law / 20.0).clamp(0.2, 1.0).max(limits.floor_rps()).min(of_law),
                 Some(_) => f64::MIN_POSITIVE,
