@@ -7,6 +7,7 @@
 mod admission;
 mod attempt;
 mod core;
+mod told;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use self::core::Core;
 pub(crate) use admission::{Admission, Step};
 pub use attempt::Attempt;
+pub use told::ToldLimit;
 
 use crate::backoff::Backoff;
 use crate::breaker::Pass;
