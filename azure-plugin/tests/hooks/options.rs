@@ -6,7 +6,9 @@ use std::sync::Arc;
 use azure_core::error::ErrorKind;
 use azure_core::http::{ClientOptions, Context, Request, RetryOptions};
 use azure_security_keyvault_secrets::{SecretClient, SecretClientOptions};
-use cloud_governor::{Counts, Governor, Outcome, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor};
+use cloud_governor::{
+    Counts, Governor, Outcome, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor,
+};
 use cloud_governor_azure::{AzureOptions, CallOptions, build_azure_client, governed};
 
 use crate::common::{Client, Reply, Server, by, credential, governor, request, seconds, service, totals};
