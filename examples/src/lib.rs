@@ -9,6 +9,7 @@ pub mod arm;
 pub mod compare;
 pub mod gcs_reader;
 pub mod inventory;
+pub mod limits;
 mod program;
 pub mod pubsub;
 pub mod sim;

@@ -183,11 +183,14 @@ impl Breaker {
     }
 
     /// The server answered. True if that closed the circuit.
+    #[inline]
     pub(crate) fn answered(&self, pass: Pass) -> bool {
-        // Closed since the pass was given, with nothing to forget.
-        if self.gate() == pass.generation << GENERATION {
-            return false;
-        }
+        // Where it is equal: closed since the pass was given, with nothing to forget.
+        self.gate() != pass.generation << GENERATION && self.answered_shut(pass)
+    }
+
+    #[inline(never)]
+    fn answered_shut(&self, pass: Pass) -> bool {
         self.change(|inner| {
             if inner.generation != pass.generation {
                 return false;

@@ -46,14 +46,15 @@ impl RetryBudget {
     }
 
     /// A logical call was answered.
+    #[inline]
     pub(crate) fn refund(&self) {
-        self.give_back(REFUND);
+        if self.spent.load(Ordering::Relaxed) != 0 {
+            self.give_back(REFUND);
+        }
     }
 
+    #[inline(never)]
     fn give_back(&self, tenths: u64) {
-        if self.spent.load(Ordering::Relaxed) == 0 {
-            return;
-        }
         self.change(|spent| spent.saturating_sub(tenths));
     }
 

@@ -116,6 +116,12 @@ impl Bulkhead {
         if self.slots.has_room() { line.call_first(Timestamp::MAX) } else { None }
     }
 
+    #[inline(never)]
+    fn call_first_if_room(&self) {
+        let next = self.first_if_room(&mut self.line.lock());
+        wake(next);
+    }
+
     fn close_line_if_empty(&self, line: &WaitList) {
         if line.is_empty() {
             self.slots.close_line();
@@ -124,10 +130,10 @@ impl Bulkhead {
 }
 
 impl Drop for Slot {
+    #[inline]
     fn drop(&mut self) {
         if self.0.slots.give_back() {
-            let next = self.0.first_if_room(&mut self.0.line.lock());
-            wake(next);
+            self.0.call_first_if_room();
         }
     }
 }

@@ -7,6 +7,7 @@
 mod admission;
 mod attempt;
 mod core;
+mod state;
 mod told;
 
 use std::num::NonZeroU32;
@@ -18,10 +19,6 @@ pub(crate) use admission::{Admission, Step};
 pub use attempt::Attempt;
 pub use told::ToldLimit;
 
-use crate::backoff::Backoff;
-use crate::breaker::Pass;
-use crate::budget::Charge;
-use crate::bulkhead::Slot;
 use crate::classify::Classification;
 use crate::clock::Timestamp;
 use crate::drive::{Admit, block_on_admission};
@@ -29,7 +26,7 @@ use crate::error::Refusal;
 use crate::policy::RetryPolicy;
 use crate::registry::Target;
 use crate::scope::Scope;
-use crate::waiters::{Place, Priority};
+use crate::waiters::Priority;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,73 +121,8 @@ pub struct Call {
     core: Core,
 }
 
-/// What a call goes by.
-#[derive(Debug, Clone, Copy, Default)]
-struct Terms {
-    policy: RetryPolicy,
-    priority: Priority,
-    idempotent: Option<bool>,
-    /// What it costs where units are counted; one if it does not say.
-    cost: Option<NonZeroU32>,
-    without_slot: bool,
-    deadline: Option<Timestamp>,
-    /// Whether the provider's deadline is in `deadline`, or a policy's in its stead. It begins with the first admission,
-    /// which reads the clock anyway.
-    deadline_begun: bool,
-    /// No attempt is followed by another.
-    stopped: bool,
-}
-
-/// How a call stands.
-#[derive(Debug, Default)]
-struct State {
-    terms: Terms,
-    /// In every line, from its first admission on.
-    place: Option<Place>,
-    attempts: u32,
-    backoff: Option<Backoff>,
-    not_before: Timestamp,
-    /// Taken from the budget for the retry that was decided last.
-    charge: Option<Charge>,
-    /// The attempt that has not reported yet.
-    current: Option<Current>,
-    /// The last verdict and the number of the attempt that it was given to.
-    verdict: Option<(u32, Verdict)>,
-    last_pass: Option<Pass>,
-}
-
-impl Terms {
-    fn units(&self) -> f64 {
-        self.cost.map_or(1.0, |cost| f64::from(cost.get()))
-    }
-
-    fn limit_deadline(&mut self, until: Timestamp) {
-        self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
-    }
-}
-
-#[derive(Debug)]
-struct Current {
-    number: u32,
-    sent_at: Timestamp,
-    slot: Option<Slot>,
-    pass: Option<Pass>,
-    /// The units that it took from each of its buckets; none if it took nothing.
-    units: Option<f64>,
-    /// What the budget paid for it: spent once it is known to have been sent.
-    charge: Option<Charge>,
-}
-
-impl Current {
-    /// It was sent, so what the budget paid is gone.
-    fn spend(&mut self) {
-        if let Some(charge) = self.charge.take() {
-            charge.spend();
-        }
-    }
-}
-
 impl Call {
+    #[inline]
     pub(crate) fn new(target: Arc<Target>) -> Self {
         Call { core: Core::new(target) }
     }
@@ -201,9 +133,10 @@ impl Call {
     pub fn policy(self, policy: RetryPolicy) -> Self {
         let deadline = policy.deadline().map(|within| within.map(|within| self.core.now() + within));
         {
-            let terms = &mut self.core.state().terms;
+            let mut state = self.core.state();
+            let terms = &mut state.more().terms;
             terms.policy = policy;
-            terms.deadline_begun = deadline.is_some();
+            terms.own_deadline = deadline.is_some();
             terms.deadline = deadline.flatten();
         }
         self
@@ -212,7 +145,7 @@ impl Call {
     /// With a priority among those that wait for the same scope.
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
-        self.core.state().terms.priority = priority;
+        self.core.state().more().terms.priority = priority;
         self
     }
 
@@ -220,14 +153,14 @@ impl Call {
     /// executed are retried, as the vendors' own SDKs do.
     #[must_use]
     pub fn idempotent(self, idempotent: bool) -> Self {
-        self.core.state().terms.idempotent = Some(idempotent);
+        self.core.state().more().terms.idempotent = Some(idempotent);
         self
     }
 
     /// [`idempotent`](Self::idempotent), for a front end that learns it on the way: with the outcome at the latest, before
     /// [`Attempt::finish`].
     pub fn set_idempotent(&mut self, idempotent: bool) {
-        self.core.state().terms.idempotent = Some(idempotent);
+        self.core.state().more().terms.idempotent = Some(idempotent);
     }
 
     /// How many units each attempt costs: instances to be started, points of a query. It takes as many tokens from the
@@ -256,13 +189,13 @@ impl Call {
 
     /// [`cost`](Self::cost), for a front end that learns it on the way: before [`admit`](Self::admit).
     pub fn set_cost(&mut self, units: NonZeroU32) {
-        self.core.state().terms.cost = Some(units);
+        self.core.state().more().terms.cost = Some(units);
     }
 
     /// Without a slot of its account's bulkhead: for a call made inside another that holds one.
     #[must_use]
     pub fn without_slot(self) -> Self {
-        self.core.state().terms.without_slot = true;
+        self.core.state().more().terms.without_slot = true;
         self
     }
 
@@ -270,15 +203,15 @@ impl Call {
     /// second chance that a front end gives to the same operation.
     #[must_use]
     pub fn like(self, other: &Call) -> Self {
-        let terms = other.core.state().terms;
-        self.core.state().terms = terms;
+        let terms = other.core.state().terms_to_share(&other.core.target().settings.retry);
+        self.core.state().more().terms = terms;
         self
     }
 
     /// Brings the deadline forward to `within` from now, if it is later.
     pub fn limit_deadline(&mut self, within: Duration) {
         let until = self.core.now() + within;
-        self.core.state().terms.limit_deadline(until);
+        self.core.state().more().terms.limit_deadline(until);
     }
 
     /// The scope.
@@ -294,7 +227,7 @@ impl Call {
     /// Whether its policy allows no more attempts than were admitted.
     pub fn is_exhausted(&self) -> bool {
         let state = self.core.state();
-        state.attempts > self.core.policy(&state.terms).max_retries
+        state.attempts > self.core.policy(&state.terms()).max_retries
     }
 
     /// Whether the call is governed. If its provider is disabled, it is admitted at once and never retried.
@@ -340,9 +273,9 @@ impl Call {
         let pending = {
             let mut state = core.state();
             match state.verdict {
-                Some((number, Verdict::Retry { .. })) if state.current.is_none() => {
-                    state.verdict = Some((number, Verdict::GiveUp(GiveUp::Stopped)));
-                    Some((state.charge.take(), state.last_pass, state.attempts))
+                Some(Verdict::Retry { .. }) if state.current.is_none() => {
+                    state.verdict = Some(Verdict::GiveUp(GiveUp::Stopped));
+                    Some((state.take_charge(), state.last_pass(), state.attempts))
                 }
                 _ => None,
             }
@@ -360,11 +293,12 @@ impl Call {
 }
 
 impl Drop for Call {
-    /// A settled attempt may outlive its call; what was charged for a retry that will not happen does not.
+    #[inline]
     fn drop(&mut self) {
         if self.core.is_shared() {
-            let charge = self.core.state().charge.take();
-            drop(charge);
+            self.core.retry_no_more();
+        } else {
+            self.core.leave_spare();
         }
     }
 }

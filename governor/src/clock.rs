@@ -11,7 +11,6 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Add;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 pub use fake::FakeClock;
@@ -86,8 +85,4 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 /// The time of day since 1970, whose minutes are full when the world's are. Before that it is as good as none.
 pub(crate) fn wall(clock: &dyn Clock) -> Duration {
     clock.time_of_day().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

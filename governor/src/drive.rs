@@ -31,6 +31,7 @@ impl<'a> Admit<'a> {
 impl Future for Admit<'_> {
     type Output = Result<Attempt, Refusal>;
 
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let now = self.admission.clock().now();
         match self.admission.at_once(now) {
@@ -70,6 +71,7 @@ impl Admit<'_> {
 }
 
 impl Drop for Admit<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.admission.cancel();
     }

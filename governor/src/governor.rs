@@ -1,7 +1,7 @@
 //! The governor: where calls begin and what happened is told.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::breaker::BreakerState;
@@ -14,7 +14,7 @@ use crate::limiter::{Bucket, Phase, QuotaView};
 use crate::registry::{self, Registry, Target, Targets, leaf_scope};
 use crate::scope::Scope;
 use crate::stats::{Stats, Summary, Totals};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::waiters::wake;
 
 /// The state of every scope, and the way to make governed calls. Clones are the same governor.
@@ -204,11 +204,11 @@ impl Governor {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Registry> {
-        self.shared.registry.read().unwrap_or_else(PoisonError::into_inner)
+        self.shared.registry.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Registry> {
-        self.shared.registry.write().unwrap_or_else(PoisonError::into_inner)
+        self.shared.registry.write()
     }
 }
 
@@ -319,7 +319,7 @@ fn process_wide() -> &'static RwLock<Governor> {
 
 /// The process-wide governor: what front ends use unless given another.
 pub fn get_governor() -> Governor {
-    process_wide().read().unwrap_or_else(PoisonError::into_inner).clone()
+    process_wide().read().clone()
 }
 
 /// Gives the process-wide governor new settings and returns it. The last caller wins; see [`Governor::reconfigure`]
@@ -334,6 +334,6 @@ pub fn configure(config: Config) -> Governor {
 /// the old one keeps it.
 pub fn reset_governor() -> Governor {
     let fresh = Governor::default();
-    *process_wide().write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+    *process_wide().write() = fresh.clone();
     fresh
 }

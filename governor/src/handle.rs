@@ -62,6 +62,7 @@ impl Handle {
     }
 
     /// Begins one logical call.
+    #[inline]
     pub fn call(&self) -> Call {
         Call::new(self.target())
     }
@@ -76,11 +77,14 @@ impl Handle {
         &self.governor
     }
 
+    #[inline]
     fn target(&self) -> Arc<Target> {
         let epoch = self.governor.epoch();
         if self.found.holds(epoch) { Arc::clone(&self.found.target) } else { self.newer(epoch).target }
     }
 
+    /// Apart from [`target`](Self::target): settings seldom change.
+    #[inline(never)]
     fn newer(&self, epoch: u64) -> Found {
         let known = self.newer.lock().clone().filter(|found| found.holds(epoch));
         known.unwrap_or_else(|| {

@@ -322,6 +322,11 @@ impl<'a> Acquire<'a> {
         Acquire { buckets, units, place, deadline, tickets: Tickets::new() }
     }
 
+    /// What it costs where units are counted.
+    pub(crate) fn units(&self) -> f64 {
+        self.units
+    }
+
     /// Which of each bucket's calls it is, once it has taken its tokens.
     pub(crate) fn tickets(&self) -> &Tickets {
         &self.tickets

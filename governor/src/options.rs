@@ -1,12 +1,13 @@
 //! What one call is treated like where a front end's methods take no argument for it, and what became of it.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::call::{Call, GiveUp, Verdict};
 use crate::error::{Refusal, RefusalKind};
 use crate::policy::RetryPolicy;
 use crate::scope::Scope;
+use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::Priority;
 
 /// How one call is governed. How it travels with the call is the front end's to say: in the request's extensions, or
@@ -219,7 +220,7 @@ impl CallReport {
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock()
     }
 }
 

@@ -74,6 +74,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    #[inline]
     pub(crate) fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
         counter(self).fetch_add(1, Ordering::Relaxed);
     }
@@ -111,8 +112,15 @@ impl Counters {
 pub(crate) struct Collectors(Vec<Arc<Counters>>);
 
 impl Collectors {
-    /// Those bound where this is called.
-    pub(crate) fn bound(leaf: &Scope) -> Self {
+    /// Those bound where this is called; none, as with most calls, is told at once.
+    #[inline]
+    pub(crate) fn bound(leaf: &Scope) -> Option<Self> {
+        let any = BOUND.with_borrow(|bound| !bound.is_empty());
+        any.then(|| Collectors::all_bound(leaf))
+    }
+
+    #[inline(never)]
+    fn all_bound(leaf: &Scope) -> Self {
         let mut counters: Vec<Arc<Counters>> = Vec::new();
         BOUND.with_borrow(|bound| {
             for stats in bound {
@@ -130,6 +138,7 @@ impl Collectors {
         self.0.is_empty()
     }
 
+    #[inline(never)]
     pub(crate) fn each(&self, count: impl Fn(&Counters)) {
         self.0.iter().for_each(|counters| count(counters));
     }

@@ -38,18 +38,25 @@ pub enum Priority {
     High,
 }
 
-/// A place in line.
+/// A place in line: by priority, then by when the call began, then by who first had to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     priority: std::cmp::Reverse<Priority>,
+    begun: Timestamp,
     ticket: u64,
 }
 
 impl Place {
-    /// The place behind all that exist of the same priority.
+    /// The place behind all others of the same priority that began at the clock's origin.
     pub(crate) fn next(priority: Priority) -> Self {
         static TICKETS: AtomicU64 = AtomicU64::new(0);
-        Place { priority: std::cmp::Reverse(priority), ticket: TICKETS.fetch_add(1, Ordering::Relaxed) }
+        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
+        Place { priority: std::cmp::Reverse(priority), begun: Timestamp::ZERO, ticket }
+    }
+
+    /// This place for a call that began then: whoever waits from time to time keeps its turn.
+    pub(crate) fn since(self, begun: Timestamp) -> Self {
+        Place { begun, ..self }
     }
 }
 

@@ -47,6 +47,8 @@ async fn served_by(governor: &Governor, clock: &FakeClock, scopes: &[Scope], sec
             served += 1;
         }
         if clock.now() >= end {
+            // Only then are they gone that wait.
+            calls.shutdown().await;
             return served;
         }
         clock.advance(Duration::from_millis(100));
@@ -61,7 +63,6 @@ async fn two_services_keep_together_to_what_their_account_is_granted() {
     let scopes: Vec<Scope> =
         (0..60).map(|n| Scope::new("x", "1", "", if n % 2 == 0 { "network" } else { "compute" })).collect();
     assert_eq!(served_by(&governor, &clock, &scopes, 0).await, 10);
-    let (governor, clock) = (governor.clone(), clock);
     let seen = governor.inspect(&scopes[0]).unwrap();
     assert_eq!(seen.shared.len(), 1);
     assert!(shared(&seen, "reads").tokens < 1.0);
@@ -188,7 +189,7 @@ async fn a_limit_that_the_server_names_takes_the_place_of_a_published_one_also_i
         attempt.shared_limit_told("no-such-bucket", 1, Duration::from_secs(60));
         drop(attempt);
         let seen = governor.inspect(&scope).unwrap();
-        assert!((seen.rate_rps - rps).abs() < 1e-9, "{calls}: {seen:?}");
+        assert!(seen.rate_rps <= rps && seen.rate_rps > rps * 0.96, "{calls}: {seen:?}");
     }
 }
 
@@ -224,17 +225,17 @@ async fn a_throttle_of_a_minutes_quota_waits_for_the_next_minute() {
 async fn new_settings_reach_shared_buckets_and_keep_what_was_learned_within_them() {
     let (governor, _) = governor("");
     let scope = ec2("RunInstances");
-    drop(governor.call(&scope).admit().await.unwrap());
+    governor.call(&scope).admit().await.unwrap().unsent();
     let set = |text: &str| governor.reconfigure(Config::from_yaml(text, "test").unwrap());
     set("ratelimit: { aws: { share: 0.5 } }");
-    drop(governor.call(&scope).admit().await.unwrap());
+    governor.call(&scope).admit().await.unwrap().unsent();
     let seen = governor.inspect(&scope).unwrap();
     assert_eq!((shared(&seen, "run-instances").ceiling_rps, seen.ceiling_rps), (1.0, 1.0));
     set("ratelimit: { aws: { services: { ec2: { shared: { run-instances: { enabled: false } } } } } }");
-    drop(governor.call(&scope).admit().await.unwrap());
+    governor.call(&scope).admit().await.unwrap().unsent();
     assert_eq!(governor.inspect(&scope).unwrap().shared, []);
     set("ratelimit: { aws: { published: false } }");
-    drop(governor.call(&scope).admit().await.unwrap());
+    governor.call(&scope).admit().await.unwrap().unsent();
     let seen = governor.inspect(&scope).unwrap();
     assert!(seen.shared.is_empty() && !seen.published && seen.rate_rps == 20.0, "{seen:?}");
 }

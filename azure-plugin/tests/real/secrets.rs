@@ -1,12 +1,16 @@
 //! Key Vault, whose client takes the body out of a request that is certain to be challenged.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use azure_core::http::RequestContent;
 use azure_core::http::headers::AUTHORIZATION;
 use azure_security_keyvault_secrets::SecretClient;
-use azure_security_keyvault_secrets::models::{Secret, SetSecretParameters};
-use cloud_governor::Governor;
+use azure_security_keyvault_secrets::models::{
+    RestoreSecretParameters, Secret, SetSecretParameters, UpdateSecretPropertiesParameters,
+};
+use cloud_governor::{Governor, Scope, catalogue};
+use futures_util::StreamExt;
 
 use crate::common::{Ready, client_secret, governor, inspect, redirected, status, totals, totals_of, vault};
 use crate::server::{Reply, Server};
@@ -117,4 +121,36 @@ async fn a_vault_and_the_identity_it_needs_are_charged_apart() {
     let (vault, identity) =
         (totals_of(&governor, "my-vault", "keyvault"), totals_of(&governor, "identity:tenant-1", "identity"));
     assert_eq!((vault.calls, vault.throttled, identity.calls, identity.throttled), (1, 0, 2, 1));
+}
+
+/// What is published of Key Vault is published of operations, and would hold for none if the client called them otherwise.
+#[tokio::test]
+async fn the_operations_that_the_catalogue_names_are_those_of_the_client() {
+    let server = Server::always(secret());
+    let governor = governor(|azure| azure.service("keyvault", |vault| vault.per_operation(true)));
+    let client = client(&server, &governor);
+    let update: RequestContent<UpdateSecretPropertiesParameters> =
+        UpdateSecretPropertiesParameters::default().try_into().expect("a body");
+    let restore: RequestContent<RestoreSecretParameters> =
+        RestoreSecretParameters::default().try_into().expect("a body");
+    // The answers are a secret's, whatever was asked for: what the calls are called does not hang on them.
+    let _ = client.backup_secret("name", None).await;
+    let _ = client.delete_secret("name", None).await;
+    let _ = client.get_deleted_secret("name", None).await;
+    let _ = client.get_secret("name", None).await;
+    let _ = client.list_deleted_secret_properties(None).expect("a pager").next().await;
+    let _ = client.list_secret_properties(None).expect("a pager").next().await;
+    let _ = client.list_secret_properties_versions("name", None).expect("a pager").next().await;
+    let _ = client.purge_deleted_secret("name", None).await;
+    let _ = client.recover_deleted_secret("name", None).await;
+    let _ = client.restore_secret(restore, None).await;
+    let _ = client.set_secret("name", value(), None).await;
+    let _ = client.update_secret_properties("name", update, None).await;
+    let published = catalogue::published().filter(|limit| (limit.provider, limit.service) == ("azure", "keyvault"));
+    let named: BTreeSet<_> = published.flat_map(|limit| limit.operations).copied().collect();
+    assert_eq!(named.len(), 12);
+    for operation in named {
+        let scope = Scope::new("azure", "my-vault", "", "keyvault").with_operation(operation);
+        assert!(governor.inspect(&scope).is_some(), "{operation}");
+    }
 }

@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod published;
+
 const ASSETS: &str = "google_cloud_asset_v1::builder::asset_service::client::Factory";
 
 fn asset<'a>(method: &'static str, resource: Option<&'a str>) -> Seen<'a> {

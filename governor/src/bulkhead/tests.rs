@@ -108,3 +108,17 @@ fn a_raised_cap_wakes_the_line() {
     bulkhead.resize(NonZeroUsize::new(2).unwrap()).unwrap().wake();
     assert_eq!(waiting.wakes(), 1);
 }
+
+#[test]
+fn a_call_that_began_earlier_goes_first_also_where_it_begins_to_wait_later() {
+    let bulkhead = bulkhead(1);
+    let held = Asker::new().ask(&bulkhead, NOW).unwrap();
+    let [later, earlier] = [2, 1].map(|begun| {
+        let place = Place::next(Priority::Normal).since(Timestamp::from_nanos(begun));
+        Asker { place, wakes: Arc::default() }
+    });
+    assert!(later.ask(&bulkhead, NOW).is_none() && earlier.ask(&bulkhead, NOW).is_none());
+    drop(held);
+    assert_eq!((later.wakes(), earlier.wakes()), (0, 1));
+    assert!(later.ask(&bulkhead, NOW).is_none() && earlier.ask(&bulkhead, NOW).is_some());
+}

@@ -4,7 +4,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::Core;
-use super::{Attempt, Current, GiveUp, Outcome, State, Terms, Verdict};
+use super::state::{Current, State, Terms};
+use super::{Attempt, GiveUp, Outcome, Verdict};
 use crate::breaker::{Pass, Refused};
 use crate::bulkhead::Slot;
 use crate::classify::Classification;
@@ -53,6 +54,7 @@ impl<'a> Admission<'a> {
 
     /// The attempt, if nothing stands in its way and it was not waiting. To be asked before [`look`](Self::look), which has
     /// the last word.
+    #[inline(always)]
     pub(crate) fn at_once(&self, now: Timestamp) -> Option<Attempt> {
         if self.waiting.is_none() { self.core.admit_at_once(now) } else { None }
     }
@@ -82,7 +84,15 @@ impl<'a> Admission<'a> {
     }
 
     /// A call that is dropped while it waits is cancelled: what it waited is counted, nothing else.
+    #[inline]
     pub(crate) fn cancel(&mut self) {
+        if self.waiting.is_some() {
+            self.stop_waiting();
+        }
+    }
+
+    #[inline(never)]
+    fn stop_waiting(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             self.core.abandon(self.core.now(), &waiting);
         }
@@ -169,35 +179,31 @@ enum Reason {
 impl Core {
     /// What most calls meet: nothing waits, the circuit is closed, a token lies ready and a slot is free. One look under
     /// one lock, and nothing here calls a waker. In all other cases the controls are asked one by one.
+    #[inline(always)]
     fn admit_at_once(&self, now: Timestamp) -> Option<Attempt> {
         let leaf = self.leaf();
         let mut state = self.state();
-        let goes_on = matches!(state.verdict, None | Some((_, Verdict::Retry { .. })));
-        if !goes_on || !self.governed() || state.current.is_some() || now < state.not_before {
-            return None;
-        }
-        leaf.touch(now);
-        self.begin(&mut state, now);
-        if state.terms.deadline.is_some_and(|deadline| deadline <= now) {
+        if !self.governed() || !state.may_go(now, &self.target().settings.retry) {
             return None;
         }
         let pass = leaf.breaker().pass_if_closed()?;
-        let units = state.terms.units();
+        let units = state.units();
         let tickets = take_at_once(self.buckets(), units, now)?;
-        let slot = match state.terms.without_slot {
-            true => None,
-            false => match leaf.bulkhead().take_at_once() {
-                None => {
-                    drop(state);
-                    give_back(self.buckets(), units, now);
-                    return None;
-                }
-                slot => slot,
-            },
+        let slot = if state.takes_slot() {
+            let Some(slot) = leaf.bulkhead().take_at_once() else {
+                drop(state);
+                give_back(self.buckets(), units, now);
+                return None;
+            };
+            Some(slot)
+        } else {
+            None
         };
-        let number = self.sent(&mut state, now, slot, Some(pass));
+        leaf.touch(now);
+        let begins = self.begin(&mut state, now);
+        let number = state.sent(Current { sent_at: now, slot, pass: Some(pass), took: units });
         drop(state);
-        Some(self.attempt(number, now, tickets, false))
+        Some(self.attempt(number, now, tickets, begins, false))
     }
 
     /// An attempt that was made without asking, by someone who did not know of this. It takes the token that it used, if
@@ -206,58 +212,59 @@ impl Core {
         let leaf = self.leaf();
         let now = self.now();
         leaf.touch(now);
-        let units = self.state().terms.units();
+        let (unreported, units) = {
+            let state = self.state();
+            (state.current.is_some().then_some(state.attempts), state.units())
+        };
         let tickets = if self.governed() { take_at_once(self.buckets(), units, now) } else { None };
         let pass = leaf.breaker().pass_if_closed();
-        let mut state = self.state();
-        if let Some(unreported) = state.current.take() {
-            drop(state);
-            self.cancelled(unreported);
-            state = self.state();
+        if let Some(number) = unreported {
+            self.cancel(number);
         }
-        self.begin(&mut state, now);
         let sent_at = sent_at.min(now);
-        let number = self.sent(&mut state, sent_at, None, pass);
-        if let (None, Some(current)) = (&tickets, &mut state.current) {
-            current.units = None;
-        }
+        let mut state = self.state();
+        let begins = self.begin(&mut state, now);
+        let took = if tickets.is_some() { units } else { 0.0 };
+        let number = state.sent(Current { sent_at, slot: None, pass, took });
         drop(state);
-        self.attempt(number, sent_at, tickets.unwrap_or_default(), false)
+        self.attempt(number, sent_at, tickets.unwrap_or_default(), begins, false)
     }
 
-    /// The call's first admission begins its deadline and gives it its place.
-    fn begin(&self, state: &mut State, now: Timestamp) -> Place {
-        if state.place.is_none() {
-            self.count(|counters| &counters.operations);
+    /// Notes when the call began. Says whether that is now.
+    #[inline(always)]
+    fn begin(&self, state: &mut State, now: Timestamp) -> bool {
+        let begins = state.begun.is_none();
+        if begins {
+            state.begun = Some(now);
         }
-        let terms = &mut state.terms;
-        if !std::mem::replace(&mut terms.deadline_begun, true)
-            && let Some(within) = self.target().settings.retry.deadline
-        {
-            terms.limit_deadline(now + within);
-        }
-        // A retry comes before calls that began later: it has waited its turn already.
-        *state.place.get_or_insert_with(|| Place::next(terms.priority))
+        begins
     }
 
     fn begin_admission(&self, now: Timestamp) -> Result<Waiting<'_>, Refusal> {
         self.leaf().touch(now);
         let mut state = self.state();
-        let unreported = state.current.as_ref().map(|current| current.number);
+        let unreported = state.current.is_some().then_some(state.attempts);
         if let Some(number) = unreported {
             // It failed in passing; what it held goes back before this asks for the same.
             drop(state);
             self.settle(number, now, &Outcome::Failure(Classification::transient()));
             state = self.state();
         }
-        if let Some((_, verdict)) = state.verdict
+        if let Some(verdict) = state.verdict
             && !matches!(verdict, Verdict::Retry { .. })
         {
             return Err(self.ended(verdict, unreported.is_some()));
         }
-        let place = self.begin(&mut state, now);
-        let Terms { policy, without_slot, deadline, .. } = state.terms;
-        let units = state.terms.units();
+        if self.begin(&mut state, now) {
+            self.count(|counters| &counters.operations);
+        }
+        let Terms { policy, priority, without_slot, .. } = state.terms();
+        let deadline = state.deadline(&self.target().settings.retry);
+        let units = state.units();
+        // A retry comes before calls that began later: it has waited its turn already.
+        let begun = state.begun.unwrap_or(now);
+        let more = state.more();
+        let place = *more.place.get_or_insert_with(|| Place::next(priority).since(begun));
         let timeout = policy.attempt_timeout(&self.target().settings.retry);
         Ok(Waiting {
             acquire: Acquire::new(self.buckets(), units, place, deadline),
@@ -265,7 +272,7 @@ impl Core {
             pass: None,
             since: None,
             deadline,
-            not_before: state.not_before,
+            not_before: more.not_before,
             takes_slot: !without_slot,
             lease: timeout.unwrap_or_else(|| self.target().longest_attempt()),
         })
@@ -292,29 +299,26 @@ impl Core {
     }
 
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
-        let number = self.sent(&mut self.state(), now, slot, waiting.pass);
+        let took = if self.governed() { waiting.acquire.units() } else { 0.0 };
+        let current = Current { sent_at: now, slot, pass: waiting.pass, took };
+        let number = self.state().sent(current);
         self.count_waited(waiting.since, now);
-        self.attempt(number, now, waiting.acquire.tickets().clone(), waiting.pass.is_some_and(|pass| pass.probe))
+        let tickets = waiting.acquire.tickets().clone();
+        self.attempt(number, now, tickets, false, waiting.pass.is_some_and(|pass| pass.probe))
     }
 
-    /// Notes what the next attempt holds, and gives it its number.
-    #[inline]
-    fn sent(&self, state: &mut State, now: Timestamp, slot: Option<Slot>, pass: Option<Pass>) -> u32 {
-        state.attempts = state.attempts.saturating_add(1);
-        let number = state.attempts;
-        state.last_pass = pass;
-        let units = self.governed().then(|| state.terms.units());
-        let charge = state.charge.take();
-        state.current = Some(Current { number, sent_at: now, slot, pass, units, charge });
-        number
-    }
-
-    #[inline]
-    fn attempt(&self, number: u32, sent_at: Timestamp, tickets: Tickets, probe: bool) -> Attempt {
-        self.count(|counters| &counters.calls);
-        if number > 1 {
-            self.count(|counters| &counters.retries);
-        }
+    /// Counts an attempt, and the call if it `begins` with this.
+    #[inline(always)]
+    fn attempt(&self, number: u32, sent_at: Timestamp, tickets: Tickets, begins: bool, probe: bool) -> Attempt {
+        self.count_each(|counters| {
+            if begins {
+                counters.count(|counters| &counters.operations);
+            }
+            counters.count(|counters| &counters.calls);
+            if number > 1 {
+                counters.count(|counters| &counters.retries);
+            }
+        });
         Attempt::new(self.clone(), number, sent_at, tickets, probe)
     }
 
@@ -364,8 +368,8 @@ impl Core {
         let (charge, failed, attempts, pass) = {
             let mut state = self.state();
             let number = state.attempts;
-            let failed = state.verdict.replace((number, Verdict::GiveUp(give_up))).is_some();
-            (state.charge.take(), failed, number, state.last_pass)
+            let failed = state.verdict.replace(Verdict::GiveUp(give_up)).is_some();
+            (state.take_charge(), failed, number, state.last_pass())
         };
         drop(charge);
         // An attempt that was cancelled says nothing about the service.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::core::Core;
-use super::{Current, GiveUp, Outcome, Verdict};
+use super::state::Current;
+use super::{GiveUp, Outcome, Verdict};
 use crate::backoff::Backoff;
 use crate::breaker::Pass;
 use crate::budget::{Charge, FREE_RETRIES};
@@ -40,13 +41,14 @@ impl Attempt {
     }
 
     /// Says how the attempt ended and is told what to do. A second call changes nothing and gets the first verdict.
+    #[inline(always)]
     pub fn finish(&self, outcome: Outcome) -> Verdict {
         self.finished.store(true, Ordering::Relaxed);
         match outcome {
             Outcome::Success if !self.core.buckets().iter().any(|bucket| bucket.heeds_answers()) => {
                 self.core.served(self.number)
             }
-            outcome => self.core.settle(self.number, self.core.now(), &outcome),
+            outcome => self.core.settle_now(self.number, &outcome),
         }
     }
 
@@ -120,27 +122,27 @@ impl Attempt {
     /// Gives the slot back ahead of the outcome: for an answer whose body is read at leisure, and for an outcome that may
     /// never come to be known. Whenever it comes, [`finish`](Self::finish) takes it as of any attempt.
     pub fn release_slot(&self) {
-        let slot = self.core.with_current(self.number, |current| current.slot.take());
+        let slot = self.core.state().current(self.number).and_then(|current| current.slot.take());
         drop(slot);
     }
 
     /// Nothing was sent: gives the token back besides the slot and the probe, and takes the attempt out of the count.
     /// A retry that the budget paid for is still to be made, and still paid.
     pub fn unsent(self) {
-        let Some(mut current) = self.core.take_current(self.number) else { return };
-        if let Some(units) = current.units {
-            give_back(self.core.buckets(), units, self.core.now());
-        }
-        {
+        let current = {
             let mut state = self.core.state();
+            let Some(current) = state.take_current(self.number) else { return };
             state.attempts = state.attempts.saturating_sub(1);
-            state.charge = current.charge.take();
+            current
+        };
+        if current.took > 0.0 {
+            give_back(self.core.buckets(), current.took, self.core.now());
         }
         self.core.uncount(|counters| &counters.calls);
         if self.number > 1 {
             self.core.uncount(|counters| &counters.retries);
         }
-        self.core.cancelled(current);
+        self.core.release(current);
     }
 
     /// [`Call::stop_retrying`](super::Call::stop_retrying), by who has the attempt.
@@ -162,7 +164,7 @@ impl Attempt {
 
     /// How long the attempt may take, by its policy.
     pub fn timeout(&self) -> Option<Duration> {
-        self.core.state().terms.policy.attempt_timeout(&self.core.target().settings.retry)
+        self.core.state().terms().policy.attempt_timeout(&self.core.target().settings.retry)
     }
 
     /// The call's scope.
@@ -172,54 +174,57 @@ impl Attempt {
 }
 
 impl Drop for Attempt {
+    #[inline]
     fn drop(&mut self) {
-        if *self.finished.get_mut() {
-            return;
+        if !*self.finished.get_mut() {
+            self.core.cancel(self.number);
         }
-        if let Some(current) = self.core.take_current(self.number) {
-            self.core.cancelled(current);
+        if !self.core.is_shared() {
+            self.core.leave_spare();
         }
     }
 }
 
 impl Core {
-    fn with_current<T>(&self, number: u32, take: impl FnOnce(&mut Current) -> Option<T>) -> Option<T> {
-        let mut state = self.state();
-        state.current.as_mut().filter(|current| current.number == number).and_then(take)
-    }
-
+    /// What the attempt holds, if it has not reported. It was sent, so what the budget paid is gone.
     fn take_current(&self, number: u32) -> Option<Current> {
-        let mut state = self.state();
-        state.current.take_if(|current| current.number == number)
+        let (current, charge) = {
+            let mut state = self.state();
+            let current = state.take_current(number)?;
+            (current, state.take_charge())
+        };
+        if let Some(charge) = charge {
+            charge.spend();
+        }
+        Some(current)
     }
 
-    pub(super) fn cancelled(&self, mut current: Current) {
-        current.spend();
+    /// The attempt counts as cancelled, if it has not reported.
+    #[inline(never)]
+    pub(super) fn cancel(&self, number: u32) {
+        if let Some(current) = self.take_current(number) {
+            self.release(current);
+        }
+    }
+
+    /// Gives back the slot, and the probe.
+    fn release(&self, current: Current) {
         if let Some(pass) = current.pass {
             self.leaf().breaker().release(pass);
         }
     }
 
     /// The verdict on an attempt that has settled already.
+    #[inline(never)]
     fn verdict(&self) -> Verdict {
-        self.state().verdict.map_or(Verdict::GiveUp(GiveUp::Stopped), |(_, verdict)| verdict)
+        self.state().verdict.unwrap_or(Verdict::GiveUp(GiveUp::Stopped))
     }
 
     /// Records a success that tells the limiter nothing, so that the time does not matter: what most calls end with.
+    #[inline]
     fn served(&self, number: u32) -> Verdict {
-        let (slot, pass, charge) = {
-            let mut state = self.state();
-            let current = state.current.take_if(|current| current.number == number);
-            let Some(Current { slot, pass, charge, .. }) = current else {
-                drop(state);
-                return self.verdict();
-            };
-            state.verdict = Some((number, Verdict::Done));
-            (slot, pass, charge)
-        };
-        if let Some(charge) = charge {
-            charge.spend();
-        }
+        let served = self.state().serve(number);
+        let Some(Current { slot, pass, .. }) = served else { return self.verdict() };
         drop(slot);
         if self.governed() {
             self.answered(pass);
@@ -227,10 +232,14 @@ impl Core {
         Verdict::Done
     }
 
+    #[inline(never)]
+    fn settle_now(&self, number: u32, outcome: &Outcome) -> Verdict {
+        self.settle(number, self.now(), outcome)
+    }
+
     /// Records an outcome and decides what follows.
     pub(super) fn settle(&self, number: u32, now: Timestamp, outcome: &Outcome) -> Verdict {
         let Some(mut current) = self.take_current(number) else { return self.verdict() };
-        current.spend();
         drop(current.slot.take());
         let verdict = match outcome {
             _ if !self.governed() => {
@@ -250,21 +259,21 @@ impl Core {
             Outcome::Failure(failure) => {
                 self.count_failure(outcome);
                 match failure.class {
-                    Class::Throttled => self.throttled(now, &current, failure),
+                    Class::Throttled => self.throttled(now, number, &current, failure),
                     // It may have been executed, so it came past the server's limiter.
                     _ if failure.resend == Resend::IfIdempotent => self.let_through(now, &current, AnswerKind::Failed),
                     _ => {}
                 }
-                self.after_failure(now, &current, failure)
+                self.after_failure(now, number, &current, failure)
             }
         };
-        self.state().verdict = Some((number, verdict));
+        self.state().verdict = Some(verdict);
         verdict
     }
 
     /// The server's limiter let it through, whatever came of it then.
     fn let_through(&self, now: Timestamp, current: &Current, kind: AnswerKind) {
-        let units = current.units.unwrap_or(1.0);
+        let units = if current.took > 0.0 { current.took } else { 1.0 };
         for bucket in self.buckets() {
             let answer = Answer { sent_at: current.sent_at, cost: bucket.price(units), kind };
             if let Some((from, to)) = bucket.answered(now, answer) {
@@ -273,11 +282,17 @@ impl Core {
         }
     }
 
+    #[inline]
     fn answered(&self, pass: Option<Pass>) {
         self.leaf().budget().refund();
         if pass.is_some_and(|pass| self.leaf().breaker().answered(pass)) {
-            events::circuit_closed(self.leaf().scope());
+            self.closed_circuit();
         }
+    }
+
+    #[inline(never)]
+    fn closed_circuit(&self) {
+        events::circuit_closed(self.leaf().scope());
     }
 
     fn count_failure(&self, outcome: &Outcome) {
@@ -292,8 +307,8 @@ impl Core {
         }
     }
 
-    fn throttled(&self, now: Timestamp, current: &Current, failure: &Classification) {
-        events::throttled(self.scope(), current.number, failure.retry_after);
+    fn throttled(&self, now: Timestamp, number: u32, current: &Current, failure: &Classification) {
+        events::throttled(self.scope(), number, failure.retry_after);
         for bucket in self.to_blame(now) {
             let effect = bucket.throttled(now, current.sent_at, failure.retry_after);
             if let Some((from, to)) = effect.lowered {
@@ -316,8 +331,8 @@ impl Core {
         if scarce.is_empty() { SmallVec::from_iter([self.leaf().bucket()]) } else { scarce }
     }
 
-    fn after_failure(&self, now: Timestamp, current: &Current, failure: &Classification) -> Verdict {
-        match self.decide(now, current, failure) {
+    fn after_failure(&self, now: Timestamp, number: u32, current: &Current, failure: &Classification) -> Verdict {
+        match self.decide(now, number, current, failure) {
             Ok((delay, charge)) => {
                 if let Some(pass) = current.pass {
                     // Only a locked answer gets here with the probe: it says nothing about the service's health.
@@ -325,15 +340,14 @@ impl Core {
                 }
                 let previous = {
                     let mut state = self.state();
-                    state.not_before = now + delay;
-                    if failure.class == Class::Locked {
-                        // Should the call end here, it ends with a lock, which counts for no breaker.
-                        state.last_pass = None;
-                    }
-                    std::mem::replace(&mut state.charge, charge)
+                    let more = state.more();
+                    more.not_before = now + delay;
+                    // Should the call end here after a lock, that counts for no breaker.
+                    more.last_pass = current.pass.filter(|_| failure.class != Class::Locked);
+                    std::mem::replace(&mut more.charge, charge)
                 };
                 drop(previous);
-                events::retrying(self.scope(), current.number, delay, failure.class);
+                events::retrying(self.scope(), number, delay, failure.class);
                 Verdict::Retry { delay }
             }
             Err(reason) => {
@@ -341,7 +355,7 @@ impl Core {
                 if let (false, Some(pass)) = (counts, current.pass) {
                     self.leaf().breaker().release(pass);
                 }
-                self.record_give_up(now, reason, current.pass.filter(|_| counts), current.number);
+                self.record_give_up(now, reason, current.pass.filter(|_| counts), number);
                 Verdict::GiveUp(reason)
             }
         }
@@ -351,6 +365,7 @@ impl Core {
     fn decide(
         &self,
         now: Timestamp,
+        number: u32,
         current: &Current,
         failure: &Classification,
     ) -> Result<(Duration, Option<Charge>), GiveUp> {
@@ -358,26 +373,29 @@ impl Core {
         if current.pass.is_some_and(|pass| pass.probe) && failure.class != Class::Locked {
             return Err(GiveUp::ProbeFailed);
         }
-        if state.terms.stopped {
+        let terms = state.terms();
+        if terms.stopped {
             return Err(GiveUp::Stopped);
         }
-        let policy = self.policy(&state.terms);
+        let policy = self.policy(&terms);
         if failure.class == Class::Transient && !policy.retry_transient {
             return Err(GiveUp::TransientNotRetried);
         }
-        if failure.resend == Resend::IfIdempotent && state.terms.idempotent == Some(false) {
+        if failure.resend == Resend::IfIdempotent && terms.idempotent == Some(false) {
             return Err(GiveUp::NotIdempotent);
         }
-        if current.number > policy.max_retries {
+        if number > policy.max_retries {
             return Err(GiveUp::RetriesExhausted);
         }
         let (base, cap, jitter) = (policy.base_delay, policy.max_backoff, policy.jitter);
-        let backoff = state.backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf().fork_rng()));
+        let deadline = state.deadline(&self.target().settings.retry);
+        let backoff = &mut state.more().backoff;
+        let backoff = backoff.get_or_insert_with(|| Backoff::new(base, cap, jitter, self.leaf().fork_rng()));
         let delay = backoff.next(failure.retry_after.max(failure.least_backoff.map(|least| least.min(cap))));
-        if state.terms.deadline.is_some_and(|deadline| deadline <= now + delay) {
+        if deadline.is_some_and(|deadline| deadline <= now + delay) {
             return Err(GiveUp::DeadlineExceeded);
         }
-        let pays = policy.use_budget && (failure.pays_budget || current.number > FREE_RETRIES);
+        let pays = policy.use_budget && (failure.pays_budget || number > FREE_RETRIES);
         let charge = if pays { Some(self.leaf().budget().charge().ok_or(GiveUp::RetryBudgetExhausted)?) } else { None };
         Ok((delay, charge))
     }

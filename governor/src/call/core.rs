@@ -1,11 +1,12 @@
 //! What a call and its attempts share, and how it is used again.
 
-use std::cell::RefCell;
+mod spares;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use super::{State, Terms};
+use super::state::{State, Terms};
 use crate::clock::Timestamp;
 use crate::limiter::Bucket;
 use crate::policy::ResolvedPolicy;
@@ -27,17 +28,25 @@ struct Shared {
     state: Mutex<State>,
 }
 
+impl Shared {
+    #[inline(never)]
+    fn fresh() -> Arc<Shared> {
+        Arc::default()
+    }
+
+    #[inline(never)]
+    fn counted_in(collectors: Collectors) -> Arc<Shared> {
+        Arc::new(Shared { collectors, state: Mutex::default() })
+    }
+}
+
 impl Core {
+    #[inline]
     pub(super) fn new(target: Arc<Target>) -> Self {
-        let collectors = Collectors::bound(target.leaf.scope());
-        let mut shared = take_spare().unwrap_or_default();
-        if !collectors.is_empty() {
-            match Arc::get_mut(&mut shared) {
-                Some(spare) => spare.collectors = collectors,
-                // Never so: a spare one is nobody else's.
-                None => shared = Arc::new(Shared { collectors, state: Mutex::default() }),
-            }
-        }
+        let shared = match Collectors::bound(target.leaf.scope()) {
+            None => spares::take().unwrap_or_else(Shared::fresh),
+            Some(collectors) => Shared::counted_in(collectors),
+        };
         Core { target, shared }
     }
 
@@ -82,71 +91,55 @@ impl Core {
     }
 
     pub(super) fn stop_retrying(&self) {
-        self.state().terms.stopped = true;
+        self.state().more().terms.stopped = true;
+    }
+
+    /// The call is gone. A settled attempt may outlive it; what was charged for a retry that will not happen does not.
+    #[inline(never)]
+    pub(super) fn retry_no_more(&self) {
+        let charge = {
+            let mut state = self.state();
+            // What paid for an attempt under way is that one's.
+            if state.current.is_none() { state.take_charge() } else { None }
+        };
+        drop(charge);
     }
 
     // ===== counting =====
 
     pub(super) fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
-        self.leaf().counters().count(&counter);
-        self.shared.collectors.each(|counters| counters.count(&counter));
+        self.count_each(|counters| counters.count(&counter));
+    }
+
+    /// In the leaf's counters, and in each collector's.
+    #[inline(always)]
+    pub(super) fn count_each(&self, count: impl Fn(&Counters)) {
+        count(self.leaf().counters());
+        if !self.shared.collectors.is_empty() {
+            self.shared.collectors.each(count);
+        }
     }
 
     /// Takes back what was counted for something that did not happen after all.
     pub(super) fn uncount(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
-        self.leaf().counters().uncount(&counter);
-        self.shared.collectors.each(|counters| counters.uncount(&counter));
+        self.count_each(|counters| counters.uncount(&counter));
     }
 
     pub(super) fn count_wait(&self, wait: Duration) {
-        self.leaf().counters().waited(wait);
-        self.shared.collectors.each(|counters| counters.waited(wait));
+        self.count_each(|counters| counters.waited(wait));
     }
 }
 
 // ===== using it again =====
 
-/// How many a thread keeps: enough for the calls that one thread ends and begins by turns.
-const SPARE: usize = 32;
-
-thread_local! {
-    /// What ended calls leave for the next ones, blank: a call that does not wait then allocates nothing.
-    static SPARES: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A blank one, if this thread has any. At a thread's end there is none.
-fn take_spare() -> Option<Arc<Shared>> {
-    SPARES.try_with(|spares| spares.borrow_mut().pop()).ok().flatten()
-}
-
-fn keep_spare(shared: &Arc<Shared>) {
-    // At a thread's end it is not kept.
-    let _ = SPARES.try_with(|spares| {
-        let mut spares = spares.borrow_mut();
-        if spares.len() < SPARE {
-            spares.push(Arc::clone(shared));
-        }
-    });
-}
-
-impl Drop for Core {
-    /// The last to go blanks what was shared and leaves it to the next call. Where two go at once neither may see that
-    /// it is the last, and then it is freed.
-    #[inline]
-    fn drop(&mut self) {
-        if !self.is_shared() {
-            self.leave_spare();
-        }
-    }
-}
-
 impl Core {
+    /// The last to go blanks what was shared and leaves it to the next call, unless it has collectors. Where two go at once
+    /// neither may see that it is the last, and then it is freed.
     #[inline(never)]
-    fn leave_spare(&mut self) {
-        if let Some(Shared { collectors, state }) = Arc::get_mut(&mut self.shared) {
-            *collectors = Collectors::default();
-            *state.get_mut() = State::default();
-            keep_spare(&self.shared);
+    pub(super) fn leave_spare(&self) {
+        if self.shared.collectors.is_empty() {
+            self.state().blank();
+            spares::keep(&self.shared);
         }
     }
 }

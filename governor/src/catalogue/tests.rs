@@ -17,7 +17,13 @@ fn no_operation_is_counted_twice_in_the_same_way() {
         let verbs = if limit.verbs.is_empty() { vec![None] } else { limit.verbs.iter().copied().map(Some).collect() };
         for operation in operations(limit) {
             for verb in &verbs {
-                let key = (limit.provider, limit.service, operation, *verb, format!("{:?}", limit.counted));
+                let key = (
+                    limit.provider,
+                    limit.service,
+                    operation,
+                    *verb,
+                    format!("{:?}", (limit.counted, limit.condition)),
+                );
                 assert!(seen.insert(key.clone()), "{key:?} is there twice");
             }
         }

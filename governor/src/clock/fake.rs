@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread::Thread;
 use std::time::{Duration, SystemTime};
 
-use super::{Clock, Sleep, Timestamp, lock};
+use super::{Clock, Sleep, Timestamp};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A clock that stands still until told to move, for tests of code that is governed.
 ///
@@ -95,7 +96,7 @@ impl FakeClock {
     }
 
     fn lock(&self) -> MutexGuard<'_, FakeState> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use super::{Clock, Sleep, Timestamp, lock};
+use super::{Clock, Sleep, Timestamp};
+use crate::sync::Mutex;
 
 /// The system's monotone clock, read through Tokio so that a runtime with a paused clock is obeyed.
 ///
@@ -40,7 +41,10 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::ZERO + tokio::time::Instant::now().saturating_duration_since(self.origin)
+        let elapsed = tokio::time::Instant::now().saturating_duration_since(self.origin);
+        // Not saturating, as every call comes through here and no process lasts for 584 years.
+        let nanos = elapsed.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(elapsed.subsec_nanos()));
+        Timestamp::from_nanos(nanos)
     }
 
     fn sleep_until(&self, until: Timestamp) -> Sleep {
@@ -84,7 +88,7 @@ impl Future for ThreadSleep {
         }
         let waker = Some(cx.waker().clone());
         match &self.sleeper {
-            Some(sleeping) => *lock(&sleeping.waker) = waker,
+            Some(sleeping) => *sleeping.waker.lock() = waker,
             None => {
                 let sleeping = Arc::new(Sleeping { waker: Mutex::new(waker), thread: OnceLock::new() });
                 let until = self.until;
@@ -106,14 +110,14 @@ impl Future for ThreadSleep {
 impl Sleeping {
     fn run(&self, until: Instant) {
         // No waker: the sleep was dropped.
-        while lock(&self.waker).is_some() {
+        while self.waker.lock().is_some() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             std::thread::park_timeout(left);
         }
-        let waker = lock(&self.waker).take();
+        let waker = self.waker.lock().take();
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -123,7 +127,7 @@ impl Sleeping {
 impl Drop for ThreadSleep {
     fn drop(&mut self) {
         if let Some(sleeping) = &self.sleeper {
-            *lock(&sleeping.waker) = None;
+            *sleeping.waker.lock() = None;
             if let Some(thread) = sleeping.thread.get() {
                 thread.unpark();
             }

@@ -297,8 +297,10 @@ impl TokenBucket {
         if self.law.rate() < rate {
             self.law.get_mut().adopt(rate, now);
         }
-        if limits.window().is_none() {
-            self.window = None;
+        let size = self.law.capacity();
+        match &mut self.window {
+            Some(window) if limits.window().is_some() => self.tokens += window.resize(size),
+            _ => self.window = None,
         }
     }
 

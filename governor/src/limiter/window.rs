@@ -52,6 +52,13 @@ impl Window {
         self.size / self.period.as_secs_f64()
     }
 
+    /// Each has so many from this one on. Says how many more that are.
+    pub(super) fn resize(&mut self, size: f64) -> f64 {
+        let more = size - self.size;
+        self.size = size;
+        more
+    }
+
     /// Whether another has begun, of at most so many tokens.
     pub(super) fn turn_over(&mut self, now: Timestamp, most: f64) -> bool {
         if now < self.ends {

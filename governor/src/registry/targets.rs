@@ -3,13 +3,14 @@
 //! A cache: whatever is not here is resolved by the registry and put here. It is in shards, so that threads which look
 //! up different scopes do not meet, and each shard's lock is held for one look-up.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use hashbrown::HashTable;
 
 use super::leaf::Target;
 use crate::scope::Scope;
+use crate::sync::RwLock;
 
 const SHARDS: usize = 64;
 
@@ -61,13 +62,13 @@ impl Targets {
     }
 
     pub(crate) fn find(&self, scope: &Scope) -> Option<Arc<Target>> {
-        let entries = self.shard(scope).0.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.shard(scope).0.read();
         entries.table.find(scope.hash_value(), |target| target.scope == *scope).map(Arc::clone)
     }
 
     /// To be called under the registry's lock, so that what is put here is not out of date already.
     pub(super) fn put(&self, target: &Arc<Target>) {
-        let mut entries = self.write(self.shard(&target.scope));
+        let mut entries = self.shard(&target.scope).0.write();
         if entries.table.len() >= entries.purge_at {
             entries.purge();
         }
@@ -77,21 +78,17 @@ impl Targets {
 
     /// Forgets those that nothing uses, so that their leaves can go.
     pub(super) fn purge(&self) {
-        self.shards.iter().for_each(|shard| self.write(shard).purge());
+        self.shards.iter().for_each(|shard| shard.0.write().purge());
     }
 
     /// Forgets all: the settings have changed. To be called under the registry's lock.
     pub(super) fn clear(&self) {
-        self.shards.iter().for_each(|shard| *self.write(shard) = Entries::default());
+        self.shards.iter().for_each(|shard| *shard.0.write() = Entries::default());
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
     fn shard(&self, scope: &Scope) -> &Shard {
         // The table goes by the ends of the hash.
         &self.shards[(scope.hash_value() >> 32) as usize % SHARDS]
-    }
-
-    fn write<'a>(&self, shard: &'a Shard) -> RwLockWriteGuard<'a, Entries> {
-        shard.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
