@@ -26,6 +26,7 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::Region;
 use cloud_governor::{Attempt, Call, Refusal};
 
+use crate::cost::Cost;
 use crate::handle::Handle;
 use crate::hooks::{Hooks, Replaced};
 use crate::identity::{can_carry, carrying};
@@ -158,7 +159,7 @@ impl<'a> Passage<'a> {
             operation.ready(None, None);
             (identity, false)
         } else {
-            let mut call = options.apply(operation.governor().call(&scope));
+            let mut call = options.apply(operation.governor().call(&scope), self.bag.load::<Cost>().copied());
             if &*service == "s3" && metadata.name() == "CreateSession" {
                 // Made inside another operation, which may hold the only slot.
                 call = call.without_slot();

@@ -14,8 +14,8 @@
 //! With and without it the server sees the same requests and the caller gets the same errors, with these differences:
 //! attempts that only carry a replay do not happen; the SDK's retry quota bounds nothing where no gate is passed either
 //! (S3 Express, credentials of an operation's own); outcomes are known where a client's own HTTP client replaces ours; a
-//! failure with an unknown code counts as what the SDK's own classifiers make of it; and a success that does not parse
-//! counts as a failure.
+//! failure with an unknown code counts as what the SDK's own classifiers make of it; a success that does not parse
+//! counts as a failure; and calls of EC2 that start, stop or terminate instances cost as many as they are about.
 
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ use aws_smithy_runtime_api::client::interceptors::context::{
     BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextMut,
 };
 use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
+use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryReason};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
@@ -34,6 +35,7 @@ use aws_smithy_types::retry::{ErrorKind, RetryConfig};
 use aws_smithy_types::timeout::TimeoutConfig;
 use cloud_governor::{Class, Classification, Facts, Outcome, Transport, Verdict};
 
+use crate::cost::Cost;
 use crate::gate::id_text;
 use crate::handle::Handle;
 use crate::operation::Operation;
@@ -62,13 +64,30 @@ impl Intercept for GovernorInterceptor {
         "CloudGovernor"
     }
 
+    /// The last hook ahead of the first gate: what other interceptors do to the request is done as a rule.
+    fn modify_before_retry_loop(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        bag: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let cost = bag.load::<Metadata>().and_then(|metadata| Cost::of(metadata, context.request()));
+        if let Some(cost) = cost {
+            bag.interceptor_state().store_put(cost);
+        }
+        Ok(())
+    }
+
     fn modify_before_transmit(
         &self,
         context: &mut BeforeTransmitInterceptorContextMut<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        bag: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         context.request_mut().add_extension(Steered);
+        if let Some(cost) = bag.load::<Cost>() {
+            context.request_mut().add_extension(*cost);
+        }
         Ok(())
     }
 

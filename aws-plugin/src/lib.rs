@@ -21,6 +21,13 @@
 //!
 //! A call that was refused before anything was sent fails with an SDK error behind which [`refusal`] finds why.
 //!
+//! # What a call costs
+//!
+//! Some of EC2's limits count instances, not calls: those of RunInstances, StartInstances, StopInstances and
+//! TerminateInstances. With the interceptor, the request tells how many it is about (`cost`). Without it they are not seen
+//! before the gate, and such a call counts as one instance, unless [`CallOptions::cost`] says how many; what that says holds
+//! in any case.
+//!
 //! # Bodies
 //!
 //! * A slot goes back when the SDK returns. For most operations that is when the answer has come whole; for a stream, an S3
@@ -57,6 +64,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod body;
+mod cost;
 mod error;
 mod gate;
 mod handle;

@@ -25,6 +25,7 @@ use aws_smithy_types::retry::ErrorKind;
 use cloud_governor::{Attempt, Call, within};
 
 use crate::body::{Deadline, Watch, watched};
+use crate::cost::Cost;
 use crate::hooks::{Hooks, Replaced};
 use crate::interceptor::Steered;
 use crate::named::{Root, root};
@@ -163,7 +164,7 @@ impl Sender {
         );
         // An id that is taken already leaves this one unknown: it is governed for one attempt at a time.
         REGISTRY.register(&operation);
-        let call = options.apply(operation.governor().call(&scope));
+        let call = options.apply(operation.governor().call(&scope), request.extension::<Cost>().copied());
         if skips || (self.hooks.given.observe_only && call.is_governed()) {
             operation.ready(None, None);
             return self.claim(operation, request).await;

@@ -17,8 +17,11 @@
 //! ```
 
 use std::future::Future;
+use std::num::NonZeroU32;
 
 use cloud_governor::{Call, Priority, RetryPolicy};
+
+use crate::cost::Cost;
 
 tokio::task_local! {
     static OPTIONS: CallOptions;
@@ -32,6 +35,7 @@ tokio::task_local! {
 pub struct CallOptions {
     policy: Option<RetryPolicy>,
     priority: Option<Priority>,
+    cost: Option<NonZeroU32>,
     skip: bool,
 }
 
@@ -57,6 +61,16 @@ impl CallOptions {
         self
     }
 
+    /// How many units each attempt costs, where the scope's limits count those: instances that `RunInstances` is to start, say.
+    /// See [`Call::cost`].
+    ///
+    /// Unset, it is what a [`GovernorInterceptor`](crate::GovernorInterceptor) reads off EC2's requests, and otherwise one.
+    #[must_use]
+    pub fn cost(mut self, units: NonZeroU32) -> Self {
+        self.cost = Some(units);
+        self
+    }
+
     /// Not governed at all: sent once, at once, and not counted.
     #[must_use]
     pub fn skip(mut self) -> Self {
@@ -78,9 +92,13 @@ impl CallOptions {
         self.skip
     }
 
-    pub(crate) fn apply(self, mut call: Call) -> Call {
+    /// The call under these options, at the cost that was found in its request where they say nothing of it.
+    pub(crate) fn apply(self, mut call: Call, found: Option<Cost>) -> Call {
         if let Some(policy) = self.policy {
             call = call.policy(policy);
+        }
+        if let Some(units) = self.cost.or(found.map(|Cost(units)| units)) {
+            call = call.cost(units);
         }
         match self.priority {
             Some(priority) => call.priority(priority),

@@ -1,5 +1,7 @@
 //! What one call is treated like.
 
+use std::num::NonZeroU32;
+
 use azure_core::http::Context;
 use cloud_governor::{Call, Priority, RetryPolicy, Scope};
 
@@ -27,6 +29,7 @@ use cloud_governor::{Call, Priority, RetryPolicy, Scope};
 pub struct CallOptions {
     policy: Option<RetryPolicy>,
     priority: Option<Priority>,
+    cost: Option<NonZeroU32>,
     idempotent: Option<bool>,
     scope: Option<Scope>,
     release_at_headers: Option<bool>,
@@ -50,6 +53,13 @@ impl CallOptions {
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// How many units each attempt costs, where the scope's limits count those: see [`Call::cost`]. One unless said.
+    #[must_use]
+    pub fn cost(mut self, units: NonZeroU32) -> Self {
+        self.cost = Some(units);
         self
     }
 
@@ -116,6 +126,10 @@ impl CallOptions {
         let call = call.idempotent(idempotent);
         let call = match self.policy {
             Some(policy) => call.policy(policy),
+            None => call,
+        };
+        let call = match self.cost {
+            Some(units) => call.cost(units),
             None => call,
         };
         match self.priority {

@@ -9,11 +9,10 @@ pub(crate) mod payload;
 #[cfg(feature = "tonic")]
 mod status;
 
-use std::time::Duration;
-
 #[cfg(feature = "clients")]
 pub(crate) use client::chain;
 use cloud_governor::Facts;
+pub(crate) use limit::{Limit, Whose};
 
 /// What one failed attempt tells.
 #[derive(Debug)]
@@ -22,8 +21,8 @@ pub(crate) struct Told<'a> {
     pub(crate) facts: Facts<'a>,
     /// Whom the call was charged to: `projects/123456`, mostly by number.
     pub(crate) consumer: Option<String>,
-    /// How many calls the exceeded limit allows in which time, where the answer leaves no doubt.
-    pub(crate) limit: Option<(u64, Duration)>,
+    /// The exceeded limit, where the answer leaves no doubt.
+    pub(crate) limit: Option<Limit>,
 }
 
 #[cfg(feature = "clients")]

@@ -3,10 +3,9 @@
 mod rpcs;
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use cloud_governor::grpc::{GrpcLayer, GrpcTarget};
-use cloud_governor::{Facts, Scope};
+use cloud_governor::{Facts, Scope, ToldLimit};
 use http::request::Parts;
 
 use crate::facts::Told;
@@ -82,7 +81,7 @@ impl GrpcTarget for GoogleRpcs {
         Rpc::of(request).is_some_and(|rpc| rpcs::is_unary(rpc.service, rpc.method))
     }
 
-    fn told<'a>(&self, scope: &Scope, _: Facts<'a>, status: &'a tonic::Status) -> (Facts<'a>, Option<(u64, Duration)>) {
+    fn told<'a>(&self, scope: &Scope, _: Facts<'a>, status: &'a tonic::Status) -> (Facts<'a>, Option<ToldLimit>) {
         let told = Told::of_status(status);
         let limit = self.requests.heard(scope, &told);
         (told.facts, limit)

@@ -171,8 +171,8 @@ impl Journey {
     pub(crate) fn failed(&self, client: &Client, context: &Context, attempt: &Attempt, error: &Error) -> Verdict {
         let Told { facts, consumer, limit } = Told::of(error);
         let scope = self.call.scope();
-        if let Some((calls, per)) = client.targets.heard(&self.governor, scope, consumer.as_deref(), limit) {
-            attempt.limit_told(calls, per);
+        if let Some(limit) = client.targets.heard(&self.governor, scope, consumer.as_deref(), limit.as_ref()) {
+            attempt.told(&limit);
         }
         let meaning = self.governor.classify(self.call.scope(), facts);
         let verdict = attempt.finish(Outcome::Failure(meaning));

@@ -3,10 +3,9 @@
 mod storage;
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use cloud_governor::middleware::{ByHost, GovernorMiddleware, HttpTarget};
-use cloud_governor::{Facts, Scope};
+use cloud_governor::{Facts, Scope, ToldLimit};
 use reqwest::Request;
 
 use crate::facts::payload;
@@ -82,7 +81,7 @@ impl HttpTarget for GoogleJson {
         true
     }
 
-    fn told<'a>(&self, scope: &Scope, facts: Facts<'a>, body: &[u8]) -> (Facts<'a>, Option<(u64, Duration)>) {
+    fn told<'a>(&self, scope: &Scope, facts: Facts<'a>, body: &[u8]) -> (Facts<'a>, Option<ToldLimit>) {
         if body.is_empty() {
             return (facts, None);
         }

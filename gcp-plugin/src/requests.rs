@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use cloud_governor::{Governor, Resilience, Scope, get_governor};
+use cloud_governor::{Governor, Resilience, Scope, ToldLimit, get_governor};
 use http::{HeaderMap, Method};
 use percent_encoding::percent_decode_str;
 
@@ -114,10 +113,10 @@ impl Requests {
         self.targets.of(Some(&Seen { account, ..seen }), head.header(QUOTA_PROJECT))
     }
 
-    /// Takes note of what a failure told; how many calls this scope's limit allows in which time, if it said so.
-    pub(crate) fn heard(&self, scope: &Scope, told: &Told<'_>) -> Option<(u64, Duration)> {
+    /// Takes note of what a failure told; the limit of this scope's, or of what it shares, if it named one.
+    pub(crate) fn heard(&self, scope: &Scope, told: &Told<'_>) -> Option<ToldLimit> {
         let governor = self.governor.clone().unwrap_or_else(get_governor);
-        self.targets.heard(&governor, scope, told.consumer.as_deref(), told.limit)
+        self.targets.heard(&governor, scope, told.consumer.as_deref(), told.limit.as_ref())
     }
 }
 

@@ -29,10 +29,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
-use cloud_governor::{Governor, Scope};
+use cloud_governor::{Governor, Scope, SharedLimit, ToldLimit};
 
+use crate::facts::{Limit, Whose};
 use crate::seen::Seen;
 use crate::services;
 
@@ -97,20 +97,26 @@ impl Targets {
         }
     }
 
-    /// Takes note of what a failure told: whom the call was charged to, and how many calls the exceeded limit allows in
-    /// which time. The limit is given back if it is one of this scope's.
+    /// Takes note of what a failure told: whom the call was charged to, and the exceeded limit. That is given back if it is
+    /// one of this scope's, or of a bucket that it shares.
     pub(crate) fn heard(
         &self,
         governor: &Governor,
         scope: &Scope,
         consumer: Option<&str>,
-        limit: Option<(u64, Duration)>,
-    ) -> Option<(u64, Duration)> {
+        limit: Option<&Limit>,
+    ) -> Option<ToldLimit> {
         if let Some(consumer) = consumer {
             self.learn(scope, consumer);
         }
-        // Google's limits are of methods or groups of them: one would hold back the others of a leaf that they share.
-        limit.filter(|_| governor.settings(scope.provider()).is_per_operation(scope))
+        let limit = limit?;
+        let told = ToldLimit::new(limit.calls, limit.per);
+        let settings = governor.settings(scope.provider());
+        match shared_by(&settings.shared_for(scope), limit) {
+            Some(name) => Some(told.of_shared(name)),
+            // Google's limits are of methods or groups of them: one would hold back the others of a leaf that they share.
+            None => Some(told).filter(|_| limit.whose == Whose::Project && settings.is_per_operation(scope)),
+        }
     }
 
     /// Takes note of whom an answer says that a call in this scope was charged to.
@@ -132,6 +138,32 @@ impl Targets {
             _ => {}
         }
     }
+}
+
+/// The name of the bucket that a limit is of, if it is one of those that a scope shares: the organization's, where there is
+/// just one, or that of the group of operations that the limit's name begins with. Google has `Read`, and here it is `reads`.
+fn shared_by<'a>(shared: &'a [SharedLimit], limit: &Limit) -> Option<&'a str> {
+    let of_organization = |bucket: &&SharedLimit| bucket.scope.account() == NO_ACCOUNT;
+    match limit.whose {
+        Whose::Organization => {
+            let mut found = shared.iter().filter(of_organization);
+            found.next().filter(|_| found.next().is_none())?.scope.operation()
+        }
+        Whose::Project => {
+            let group = limit.group.as_deref()?;
+            let of_project = shared.iter().filter(|bucket| !of_organization(bucket));
+            of_project.filter_map(|bucket| bucket.scope.operation()).find(|name| is_called(name, group))
+        }
+    }
+}
+
+/// What a scope has for an account where it is nobody's.
+const NO_ACCOUNT: &str = "*";
+
+/// Whether a bucket's name is that of a group, but for its hyphens and that it is in the plural.
+fn is_called(bucket: &str, group: &str) -> bool {
+    let letters = || bucket.chars().filter(|letter| *letter != '-');
+    letters().eq(group.chars()) || letters().eq(group.chars().chain(['s']))
 }
 
 /// What the clients of this process charge to the projects that answers named.

@@ -55,9 +55,9 @@ fn listening() {
 pub(crate) fn config(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Config {
     // Every test has a governor before it has events.
     listening();
-    let config = Config::builder()
-        .defaults(|all| all.law(LawName::Aimd))
-        .provider("gcp", |gcp| set(gcp.base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100))));
+    let config = Config::builder().defaults(|all| all.law(LawName::Aimd)).provider("gcp", |gcp| {
+        set(gcp.published(false).base_delay(Duration::from_millis(10)).max_backoff(Duration::from_millis(100)))
+    });
     config.build().expect("a sound configuration")
 }
 

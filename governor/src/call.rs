@@ -8,6 +8,7 @@ mod admission;
 mod attempt;
 mod core;
 mod state;
+mod told;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use self::core::Core;
 pub(crate) use admission::{Admission, Step};
 pub use attempt::Attempt;
+pub use told::ToldLimit;
 
 use crate::classify::Classification;
 use crate::clock::Timestamp;

@@ -96,12 +96,12 @@ mod outcome;
 mod replay;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::request::Parts;
 use tower_layer::Layer;
 
 use crate::by_hand::Resilience;
+use crate::call::ToldLimit;
 use crate::classify::Facts;
 use crate::scope::Scope;
 
@@ -136,15 +136,10 @@ pub trait GrpcTarget: Send + Sync + 'static {
         false
     }
 
-    /// What a failure's status means, where it tells this service's more than any other's, and how many calls the exceeded limit
-    /// allows in which time, if it says so: see [`Attempt::limit_told`](crate::Attempt::limit_told). `facts` are what every
-    /// service's status tells: its code, message, metadata and details.
-    fn told<'a>(
-        &self,
-        _scope: &Scope,
-        facts: Facts<'a>,
-        _status: &'a tonic::Status,
-    ) -> (Facts<'a>, Option<(u64, Duration)>) {
+    /// What a failure's status means, where it tells this service's more than any other's, and the exceeded limit, if it
+    /// names one: see [`Attempt::limit_told`](crate::Attempt::limit_told). `facts` are what every service's status tells: its
+    /// code, message, metadata and details.
+    fn told<'a>(&self, _scope: &Scope, facts: Facts<'a>, _status: &'a tonic::Status) -> (Facts<'a>, Option<ToldLimit>) {
         (facts, None)
     }
 }

@@ -122,7 +122,7 @@ pub use by_hand::{
     ByClosure, ByFacts, BySource, ClassifyError, Resilience, Resilient, ScopeOf, call_with_resilience,
     call_with_resilience_blocking, call_with_resilience_sync, resilient,
 };
-pub use call::{Attempt, Call, GiveUp, Outcome, Verdict};
+pub use call::{Attempt, Call, GiveUp, Outcome, ToldLimit, Verdict};
 pub use classify::{
     Class, Classification, Classify, Facts, GrpcCode, InvalidRule, Resend, RetryAfter, Rule, RuleBuilder, Rules,
     Transport, UnknownGrpcCode, classify_error,

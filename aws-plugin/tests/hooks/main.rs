@@ -5,6 +5,7 @@ mod common;
 mod bodies;
 mod cancel;
 mod cbor;
+mod costs;
 mod dynamodb;
 mod giving_up;
 mod hostile;

@@ -1,14 +1,17 @@
 //! What one may say about an install, and about one call.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use azure_core::error::ErrorKind;
 use azure_core::http::{ClientOptions, Context, Request, RetryOptions};
 use azure_security_keyvault_secrets::{SecretClient, SecretClientOptions};
-use cloud_governor::{Governor, Outcome, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor};
+use cloud_governor::{
+    Counts, Governor, Outcome, Priority, RetryPolicy, Scope, configure, get_governor, reset_governor,
+};
 use cloud_governor_azure::{AzureOptions, CallOptions, build_azure_client, governed};
 
-use crate::common::{Client, Reply, Server, by, credential, governor, request, seconds, totals};
+use crate::common::{Client, Reply, Server, by, credential, governor, request, seconds, service, totals};
 use azure_core::http::Method;
 
 #[tokio::test(start_paused = true)]
@@ -41,6 +44,16 @@ async fn a_call_of_high_priority_goes_before_those_that_wait() {
         call("high", CallOptions::new().priority(Priority::High)),
     );
     assert_eq!(*order.lock().expect("no panic before"), ["high", "normal", "low"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_costs_what_its_options_say_where_units_are_counted() {
+    let server = Server::always(Reply::ok());
+    let governor = governor(|azure| azure.max_rps(0.001).burst(10.0).floor_rps(0.001).counts(Counts::Units));
+    let client = Client::governed(&server, &governor);
+    client.get_with(CallOptions::new().cost(NonZeroU32::new(7).expect("not zero"))).await.expect("an answer");
+    let left = service(&governor).tokens;
+    assert!((3.0..3.5).contains(&left), "{left}");
 }
 
 #[tokio::test(start_paused = true)]

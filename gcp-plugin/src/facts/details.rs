@@ -5,7 +5,7 @@ use std::time::Duration;
 use cloud_governor::Facts;
 
 use super::Told;
-use super::limit::{LimitText, counts_calls, is_daily, limit_of, period};
+use super::limit::{Limit, LimitText, counts_calls, is_daily, limit_of, period};
 
 /// What `google.rpc.ErrorInfo` calls a rate limit, which is set here where only a message tells of one.
 const RATE: &str = "RATE_LIMIT_EXCEEDED";
@@ -26,7 +26,7 @@ pub(super) struct Details {
     reason: Option<String>,
     quotas: Vec<String>,
     consumer: Option<String>,
-    limit: Option<(u64, Duration)>,
+    limit: Option<Limit>,
     wait: Option<Duration>,
     /// Nothing was ever allowed, or what is allowed is in use: no rate.
     is_quota: bool,
@@ -46,7 +46,9 @@ impl Details {
             self.consumer(consumer);
         }
         let text = LimitText { name, unit, metric: metadata("quota_metric"), value: metadata("quota_limit_value") };
-        self.limit = self.limit.or_else(|| limit_of(&text));
+        if self.limit.is_none() {
+            self.limit = limit_of(&text);
+        }
         // A limit of nothing is how an API says that the project was not let in.
         self.is_quota |= text.value == Some("0");
     }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use cloud_governor::{Class, Rules};
 use proptest::prelude::*;
 use reqwest::{Method, Url};
@@ -102,7 +104,7 @@ fn what_may_be_sent_twice_is_known_of_storage_and_goes_by_the_method_elsewhere()
 
 // ===== bodies =====
 
-fn told(status: u16, body: &str) -> (Class, Option<(u64, Duration)>) {
+fn told(status: u16, body: &str) -> (Class, Option<ToldLimit>) {
     let google = target(GcpOptions::new());
     let scope = Scope::new("gcp", "projects/p", "", "cloudasset").with_operation("ListAssets");
     let (facts, limit) = google.told(&scope, Facts::new().status(status), body.as_bytes());
@@ -124,7 +126,7 @@ fn a_body_tells_the_limit_of_an_operation_with_a_bucket_of_its_own() {
         "@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED","metadata":{
             "quota_limit":"ListAssetsRequestsPerMinutePerProject","quota_limit_value":"100",
             "quota_metric":"cloudasset.googleapis.com/list_assets_requests"}}]}}"#;
-    assert_eq!(told(429, body), (Class::Throttled, Some((100, Duration::from_secs(60)))));
+    assert_eq!(told(429, body), (Class::Throttled, Some(ToldLimit::new(100, Duration::from_secs(60)))));
 }
 
 #[test]

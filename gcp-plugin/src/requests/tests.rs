@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use cloud_governor::{Config, Facts};
 use http::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
+use crate::facts::{Limit, Whose};
 
 fn scope_with(options: GcpOptions, seen: Seen<'_>, quota_project: Option<&str>) -> Scope {
     let mut headers = HeaderMap::new();
@@ -78,11 +81,39 @@ fn a_limit_is_heard_where_the_operation_has_a_bucket_of_its_own() {
     let config = Config::builder().provider("gcp", |gcp| gcp.service("kms", |kms| kms.per_operation(true)));
     let governor = Governor::builder().config(config.build().unwrap()).build();
     let requests = Requests::new(GcpOptions::new().governor(governor));
-    let limit = Some((60, Duration::from_secs(60)));
+    let per = Duration::from_secs(60);
+    let limit = Some(Limit { calls: 60, per, whose: Whose::Project, group: None });
     let told = Told { facts: Facts::new(), consumer: None, limit };
     let scope = |service: &str| Scope::new("gcp", "p", "", service).with_operation("Encrypt");
-    assert_eq!(requests.heard(&scope("kms"), &told), limit);
+    assert_eq!(requests.heard(&scope("kms"), &told), Some(ToldLimit::new(60, per)));
     assert_eq!(requests.heard(&scope("storage"), &told), None);
+}
+
+#[test]
+fn a_limit_is_heard_of_the_bucket_that_it_is_of() {
+    let requests = Requests::new(GcpOptions::new().governor(Governor::builder().build()));
+    let heard = |service: &str, operation: &str, whose, group: &str| {
+        let limit = Some(Limit { calls: 60, per: Duration::from_secs(60), whose, group: Some(group.to_owned()) });
+        let scope = Scope::new("gcp", "projects/p", "", service).with_operation(operation);
+        requests.heard(&scope, &Told { facts: Facts::new(), consumer: None, limit })
+    };
+    let own = ToldLimit::new(60, Duration::from_secs(60));
+    let of = |name: &str| Some(own.clone().of_shared(name));
+    let (project, organization) = (Whose::Project, Whose::Organization);
+    for (service, operation, whose, group, told) in [
+        ("cloudasset", "ListAssets", organization, "listassets", of("organization-list-assets")),
+        ("cloudasset", "ListAssets", project, "listassets", Some(own.clone())),
+        ("cloudasset", "CreateFeed", organization, "feed", None),
+        ("compute", "instances.list", project, "list", of("lists")),
+        ("compute", "instances.list", project, "read", Some(own.clone())),
+        ("compute", "zoneOperations.get", project, "operationread", of("operation-reads")),
+        ("compute", "zoneOperations.get", project, "read", of("reads")),
+        ("compute", "instances.list", organization, "list", None),
+        ("secretmanager", "GetSecret", project, "read", of("reads")),
+        ("secretmanager", "GetSecret", project, "access", None),
+    ] {
+        assert_eq!(heard(service, operation, whose, group), told, "{service} {operation} {group}");
+    }
 }
 
 #[test]

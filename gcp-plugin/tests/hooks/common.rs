@@ -129,7 +129,12 @@ async fn serve(
 /// A governor with fast retries, changed by `set`.
 pub(crate) fn governor(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Governor {
     let config = Config::builder().provider("gcp", |gcp| {
-        set(gcp.base_delay(Duration::from_millis(1)).max_backoff(Duration::from_millis(2)).max_rps(1e6).burst(1e6))
+        set(gcp
+            .base_delay(Duration::from_millis(1))
+            .max_backoff(Duration::from_millis(2))
+            .max_rps(1e6)
+            .burst(1e6)
+            .published(false))
     });
     Governor::builder().config(config.build().unwrap()).build()
 }

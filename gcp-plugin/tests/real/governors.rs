@@ -35,7 +35,7 @@ pub(crate) fn timed(clock: &FakeClock, set: impl FnOnce(ProviderBuilder) -> Prov
 pub(crate) fn config(set: impl FnOnce(ProviderBuilder) -> ProviderBuilder) -> Config {
     let config = Config::builder().provider("gcp", |gcp| {
         // What is pinned of rates here is whose they are, for which plain halving is enough.
-        let gcp = gcp.law(LawName::Aimd).max_rps(100_000.0).burst(100_000.0);
+        let gcp = gcp.published(false).law(LawName::Aimd).max_rps(100_000.0).burst(100_000.0);
         set(gcp.base_delay(millis(1)).max_backoff(millis(2)).deadline(None))
     });
     config.build().expect("a sound configuration")

@@ -19,6 +19,7 @@ mod at_once;
 mod cancel;
 mod cancel_many;
 mod hostile;
+mod limits;
 mod operations;
 mod options;
 mod pages;

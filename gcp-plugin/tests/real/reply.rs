@@ -140,6 +140,19 @@ impl Reply {
         )
     }
 
+    /// A rate quota of the minute that names its limit.
+    pub(crate) fn limited(service: &str, limit: &str, value: u64) -> Self {
+        Reply::failed(
+            429,
+            format!(
+                r#"{{"error":{{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[{{
+                "@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED",
+                "domain":"googleapis.com","metadata":{{"service":"{service}.googleapis.com","quota_limit":"{limit}",
+                "quota_metric":"{service}.googleapis.com/requests","quota_limit_value":"{value}"}}}}]}}}}"#
+            ),
+        )
+    }
+
     /// As Compute says that a rate is exceeded, with the wait that it asks for.
     pub(crate) fn legacy(status: u16, reason: &str) -> Self {
         let error = format!(r#"{{"message":"{reason}","domain":"usageLimits","reason":"{reason}"}}"#);

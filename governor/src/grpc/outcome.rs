@@ -70,8 +70,8 @@ impl Judge {
             return Outcome::Success;
         }
         let (facts, limit) = self.target.told(&self.scope, Facts::of_answered(status), status);
-        if let Some((calls, per)) = limit {
-            attempt.limit_told(calls, per);
+        if let Some(limit) = limit {
+            attempt.told(&limit);
         }
         match pushback(status) {
             None => self.facts(facts),

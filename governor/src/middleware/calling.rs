@@ -126,8 +126,8 @@ impl<T: HttpTarget> Calling<'_, T> {
         };
         let body: &[u8] = if let Seen::Whole(body) = &seen { body } else { &[] };
         let (facts, limit) = self.target.told(attempt.scope(), facts, body);
-        if let Some((calls, per)) = limit {
-            attempt.limit_told(calls, per);
+        if let Some(limit) = limit {
+            attempt.told(&limit);
         }
         match self.judge(attempt, facts) {
             // It would be waited for anyway.

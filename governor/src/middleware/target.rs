@@ -1,9 +1,8 @@
 //! What a request is charged to, and what is known of it.
 
-use std::time::Duration;
-
 use reqwest::Request;
 
+use crate::call::ToldLimit;
 use crate::classify::Facts;
 use crate::scope::Scope;
 
@@ -27,10 +26,10 @@ pub trait HttpTarget: Send + Sync + 'static {
         false
     }
 
-    /// What a failed answer's body adds to the facts of its head, and how many calls the exceeded limit allows in which
-    /// time, if the answer says so: see [`Attempt::limit_told`](crate::Attempt::limit_told). `body` is whole, or empty
-    /// where it was not looked into, is longer than 64 KiB or did not come in time.
-    fn told<'a>(&self, _scope: &Scope, facts: Facts<'a>, _body: &[u8]) -> (Facts<'a>, Option<(u64, Duration)>) {
+    /// What a failed answer's body adds to the facts of its head, and the exceeded limit, if the answer names one: see
+    /// [`Attempt::limit_told`](crate::Attempt::limit_told). `body` is whole, or empty where it was not looked into, is longer
+    /// than 64 KiB or did not come in time.
+    fn told<'a>(&self, _scope: &Scope, facts: Facts<'a>, _body: &[u8]) -> (Facts<'a>, Option<ToldLimit>) {
         (facts, None)
     }
 }

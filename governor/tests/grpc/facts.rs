@@ -1,9 +1,7 @@
 //! A target that knows more of a service's statuses than what every status tells.
 
-use std::time::Duration;
-
 use cloud_governor::grpc::{GrpcLayer, GrpcTarget};
-use cloud_governor::{Facts, Resilience, Scope};
+use cloud_governor::{Facts, Resilience, Scope, ToldLimit};
 use http::request::Parts;
 use tonic::{Code, Status};
 use tower_layer::Layer;
@@ -26,7 +24,7 @@ impl GrpcTarget for Daily {
         true
     }
 
-    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, status: &'a Status) -> (Facts<'a>, Option<(u64, Duration)>) {
+    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, status: &'a Status) -> (Facts<'a>, Option<ToldLimit>) {
         let is_quota = status.code() == Code::ResourceExhausted;
         (if is_quota { facts.quota("1/d/{project}") } else { facts }, None)
     }

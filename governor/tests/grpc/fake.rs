@@ -214,9 +214,9 @@ impl GrpcTarget for Target {
         _: &Scope,
         facts: cloud_governor::Facts<'a>,
         status: &'a tonic::Status,
-    ) -> (cloud_governor::Facts<'a>, Option<(u64, std::time::Duration)>) {
+    ) -> (cloud_governor::Facts<'a>, Option<cloud_governor::ToldLimit>) {
         let is_throttle = status.code() == tonic::Code::ResourceExhausted;
-        (facts, is_throttle.then_some((5, std::time::Duration::from_secs(1))))
+        (facts, is_throttle.then(|| cloud_governor::ToldLimit::new(5, std::time::Duration::from_secs(1))))
     }
 }
 

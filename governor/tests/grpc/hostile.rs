@@ -371,7 +371,7 @@ impl GrpcTarget for Panics {
         _: &Scope,
         facts: cloud_governor::Facts<'a>,
         _: &'a tonic::Status,
-    ) -> (cloud_governor::Facts<'a>, Option<(u64, std::time::Duration)>) {
+    ) -> (cloud_governor::Facts<'a>, Option<cloud_governor::ToldLimit>) {
         assert_ne!(self.0, "told");
         (facts, None)
     }

@@ -55,6 +55,16 @@ async fn the_options_in_a_requests_extensions_govern_it_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_costs_what_its_options_say_where_units_are_counted() {
+    let (governor, channel) =
+        (governor("ratelimit: { gcp: { max_rps: 0.001, burst: 10, counts: units } }"), Channel::new([message(0)]));
+    let options = CallOptions::new().cost(std::num::NonZeroU32::new(7).unwrap());
+    assert_eq!(code(governed(&governor, UNARY, retries(0), &channel).call(with_options(options)).await).await, 0);
+    let left = governor.inspect(&scope()).unwrap().tokens;
+    assert!((3.0..3.5).contains(&left), "{left}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_skips_is_sent_once_and_not_counted() {
     let (governor, channel) = (governor(""), Channel::new([in_headers(14)]));
     let answered = governed(&governor, UNARY, retries(4), &channel).call(with_options(CallOptions::new().skip())).await;

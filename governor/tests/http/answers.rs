@@ -1,11 +1,10 @@
 //! Failed answers: what is read of their bodies, and that whoever gets them in the end does not notice.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
 use cloud_governor::middleware::HttpTarget;
-use cloud_governor::{Facts, FakeClock, Scope};
+use cloud_governor::{Facts, FakeClock, Scope, ToldLimit};
 use reqwest::Request;
 
 use crate::common::*;
@@ -15,7 +14,7 @@ use crate::server::{Reply, Server};
 #[derive(Clone, Default)]
 pub(crate) struct Reader {
     seen: Arc<Mutex<Vec<usize>>>,
-    limit: Option<(u64, Duration)>,
+    limit: Option<ToldLimit>,
 }
 
 impl HttpTarget for Reader {
@@ -27,9 +26,9 @@ impl HttpTarget for Reader {
         true
     }
 
-    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, body: &[u8]) -> (Facts<'a>, Option<(u64, Duration)>) {
+    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, body: &[u8]) -> (Facts<'a>, Option<ToldLimit>) {
         self.seen.lock().unwrap().push(body.len());
-        (facts.message(String::from_utf8_lossy(body).into_owned()), self.limit)
+        (facts.message(String::from_utf8_lossy(body).into_owned()), self.limit.clone())
     }
 }
 
@@ -55,9 +54,20 @@ async fn what_a_body_says_decides_where_the_target_reads_it() {
 async fn a_limit_that_the_body_names_is_heeded() {
     let server = Server::always(Reply::new(429, "100 a minute"));
     let governor = governor(|api| api.max_retries(0));
-    let reader = Reader { limit: Some((100, seconds(60))), ..Reader::default() };
+    let reader = Reader { limit: Some(ToldLimit::new(100, seconds(60))), ..Reader::default() };
     client_of(&server, &governor, reader).get(URL).send().await.unwrap();
     assert!(state(&governor).rate_rps <= 100.0 / 60.0, "{}", state(&governor).rate_rps);
+}
+
+#[tokio::test]
+async fn a_limit_of_a_shared_bucket_that_the_body_names_is_that_buckets() {
+    let server = Server::always(Reply::new(429, "100 a minute to all"));
+    let governor = governor(|api| api.max_retries(0).shared("everyone", |all| all.max_rps(50.0)));
+    let limit = ToldLimit::new(60, seconds(60)).of_shared("everyone");
+    let reader = Reader { limit: Some(limit), ..Reader::default() };
+    client_of(&server, &governor, reader).get(URL).send().await.unwrap();
+    let seen = state(&governor);
+    assert_eq!((seen.limit_rps, seen.shared[0].limit_rps), (None, Some(1.0)));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cloud_governor::middleware::{GovernorMiddleware, HttpTarget};
-use cloud_governor::{Facts, Governor, Scope};
+use cloud_governor::{Facts, Governor, Scope, ToldLimit};
 use reqwest::{Method, Request};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 
@@ -64,8 +64,8 @@ impl HttpTarget for Curious {
         true
     }
 
-    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, _: &[u8]) -> (Facts<'a>, Option<(u64, Duration)>) {
-        (facts, Some((0, Duration::ZERO)))
+    fn told<'a>(&self, _: &Scope, facts: Facts<'a>, _: &[u8]) -> (Facts<'a>, Option<ToldLimit>) {
+        (facts, Some(ToldLimit::new(0, Duration::ZERO)))
     }
 }
 
@@ -139,7 +139,7 @@ async fn a_target_that_panics_takes_nothing_with_it() {
         fn looks_into_bodies(&self) -> bool {
             true
         }
-        fn told<'a>(&self, _: &Scope, _: Facts<'a>, _: &[u8]) -> (Facts<'a>, Option<(u64, Duration)>) {
+        fn told<'a>(&self, _: &Scope, _: Facts<'a>, _: &[u8]) -> (Facts<'a>, Option<ToldLimit>) {
             panic!("as it does")
         }
     }

@@ -1,9 +1,11 @@
 //! How one request is governed: options in its extensions.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
-use cloud_governor::{CallOptions, CallReport, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope, Stats};
+use cloud_governor::{
+    CallOptions, CallReport, Counts, GiveUp, Priority, Refusal, RefusalKind, RetryPolicy, Scope, Stats,
+};
 
 use crate::common::*;
 use crate::server::{Reply, Server};
@@ -18,6 +20,16 @@ async fn a_request_that_is_skipped_is_sent_once_at_once_and_not_counted() {
         assert_eq!(status(&skipped.send().await), 503);
     }
     assert_eq!((server.count(), totals(&governor).calls), (5, 0));
+}
+
+#[tokio::test]
+async fn a_request_costs_what_its_options_say_where_units_are_counted() {
+    let server = Server::always(Reply::ok());
+    let governor = governor(|api| api.max_rps(0.001).burst(10.0).floor_rps(0.001).counts(Counts::Units));
+    let options = CallOptions::new().cost(NonZeroU32::new(7).unwrap());
+    assert_eq!(status(&client(&server, &governor).get(URL).with_extension(options).send().await), 200);
+    let left = governor.inspect(&scope()).unwrap().tokens;
+    assert!((3.0..3.5).contains(&left), "{left}");
 }
 
 #[tokio::test]

@@ -267,7 +267,7 @@ fn an_answer_that_the_client_could_not_parse_is_read_all_the_same() {
     assert!(error.http_payload().is_some());
     let told = Told::of(&error);
     assert_eq!(told.consumer.as_deref(), Some("projects/12345678910"));
-    assert_eq!(told.limit, Some((1200, Duration::from_secs(60))));
+    assert_eq!(told.limit.map(|limit| (limit.calls, limit.per)), Some((1200, Duration::from_secs(60))));
     assert_eq!(judged(&error), (Class::Throttled, Resend::Safe));
 
     for (body, class_is) in [

@@ -92,7 +92,7 @@ proptest! {
     ) {
         let headers: HeaderMap = [(http::header::RETRY_AFTER, HeaderValue::from_bytes(wait.as_bytes()).unwrap())].into_iter().collect();
         let told = Told::of(&Error::http(status, headers, body.into()));
-        prop_assert!(told.limit.is_none_or(|(calls, _)| calls > 0));
+        prop_assert!(told.limit.is_none_or(|limit| limit.calls > 0));
     }
 
     #[test]

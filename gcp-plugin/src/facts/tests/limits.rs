@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::limit::{LimitText, limit_of, period};
+use super::super::limit::{Limit, LimitText, Whose, limit_of, period};
 use super::*;
 
-fn limit(name: &str, unit: &str, metric: &str, value: &str) -> Option<(u64, u64)> {
+fn limit(name: &str, unit: &str, metric: &str, value: &str) -> Option<Limit> {
     let some = |text: &'static str| Some(text).filter(|text| !text.is_empty());
     let leak = |text: &str| some(Box::leak(text.to_owned().into_boxed_str()));
     let text = LimitText { name: leak(name), unit: leak(unit), metric: leak(metric), value: leak(value) };
-    limit_of(&text).map(|(calls, per)| (calls, per.as_secs()))
+    limit_of(&text)
 }
 
 #[test]
@@ -25,7 +25,9 @@ fn a_limit_is_told_with_its_period() {
         ("read-requests-per-minute", "", "x.googleapis.com/read", (1200, 60)),
         ("ApiCallsPerSecond", "", "", (1200, 1)),
     ] {
-        assert_eq!(limit(name, unit, metric, "1200"), Some(wanted), "{name} {unit}");
+        let limit = limit(name, unit, metric, "1200").expect(name);
+        assert_eq!((limit.calls, limit.per.as_secs()), wanted, "{name} {unit}");
+        assert_eq!(limit.whose, Whose::Project, "{name} {unit}");
     }
 }
 
@@ -36,7 +38,11 @@ fn a_limit_in_doubt_is_not_told() {
         ("ReadRequestsPerProject", "", "x/read_requests", "1200"),
         ("ReadRequestsPerMinutePerDay", "", "x/read_requests", "1200"),
         ("ListRequestsPerMinutePerProjectPerRegion", "", "x/read_requests", "1200"),
-        ("DefaultRequestsPerMinutePerOrganization", "", "x/default_requests", "1200"),
+        ("ReadRequestsPerMinutePerProject", "1/min/{organization}", "x/read_requests", "1200"),
+        ("ReadRequestsPerMinutePerOrganization", "1/min/{project}", "x/read_requests", "1200"),
+        ("ReadRequestsPerMinute", "", "x/organization_read_requests", "1200"),
+        ("ReadRequestsPerMinutePerOrganizationPerUser", "", "x/read_requests", "1200"),
+        ("ReadRequestsPerMinutePerOrganization", "", "x/read_requests_per_region", "1200"),
         ("WriteRequestsPerMinutePerUser", "", "x/write_requests", "1200"),
         ("USER-100s", "", "x/read_requests", "1200"),
         ("ReadRequestsPerMinute", "1/min/{project}/{region}", "x/read_requests", "1200"),
@@ -54,9 +60,38 @@ fn a_limit_in_doubt_is_not_told() {
 }
 
 #[test]
+fn a_limit_of_the_organization_is_told_as_that() {
+    for (name, unit) in [
+        ("ListAssetsRequestsPerMinutePerOrganization", ""),
+        ("ListAssetsRequestsPerMinutePerOrg", ""),
+        ("ListAssetsRequestsPerMinutePerOrganization", "1/min/{organization}"),
+        ("", "1/min/{organization}"),
+    ] {
+        let limit = limit(name, unit, "cloudasset.googleapis.com/list_assets_requests", "800").expect(name);
+        assert_eq!((limit.calls, limit.per.as_secs(), limit.whose), (800, 60, Whose::Organization), "{name} {unit}");
+    }
+}
+
+#[test]
+fn the_group_of_operations_is_what_a_name_begins_with() {
+    for (name, group) in [
+        ("ReadRequestsPerMinutePerProject", Some("read")),
+        ("read-requests-per-minute", Some("read")),
+        ("OperationReadRequestsPerMinutePerProject", Some("operationread")),
+        ("RequestsPerMinutePerProject", None),
+        ("ApiCallsPerSecond", None),
+        ("", None),
+    ] {
+        let found = limit(name, "", "x/requests", "1200").and_then(|limit| limit.group);
+        assert_eq!(found.as_deref(), group, "{name}");
+    }
+}
+
+#[test]
 fn a_limit_and_its_consumer_come_with_the_answer() {
     let told = Told::of(&answer(429, "RESOURCE_EXHAUSTED", "Quota exceeded", READS_PER_MINUTE));
-    assert_eq!(told.limit, Some((1200, Duration::from_secs(60))));
+    let (per, group) = (Duration::from_secs(60), Some("read".to_owned()));
+    assert_eq!(told.limit, Some(Limit { calls: 1200, per, whose: Whose::Project, group }));
     assert_eq!(told.consumer.as_deref(), Some("projects/12345678910"));
 }
 
@@ -75,6 +110,6 @@ proptest! {
     fn any_name_has_a_period_or_none(text in ".{0,60}", value in ".{0,30}") {
         let _ = period(&text);
         let text = LimitText { name: Some(&text), unit: Some(&text), metric: Some(&text), value: Some(&value) };
-        prop_assert!(limit_of(&text).is_none_or(|(calls, per)| calls > 0 && !per.is_zero()));
+        prop_assert!(limit_of(&text).is_none_or(|limit| limit.calls > 0 && !limit.per.is_zero()));
     }
 }
