@@ -13,10 +13,10 @@ use crate::inventory::{self, Mode, Plain};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Contender {
-    /// The governor, with the limits of its configuration.
+    /// The governor, with the limits that are published, or those of its configuration.
     Governed,
-    /// The governor, with its built-in defaults.
-    Unconfigured,
+    /// The governor, which knows no limit and finds out.
+    Learning,
     /// The SDK's adaptive retry mode.
     Adaptive,
     /// The SDK's standard retry mode.
@@ -27,24 +27,19 @@ pub enum Contender {
 
 impl Contender {
     /// All of them, in the order in which they run.
-    pub const ALL: [Contender; 5] = [
-        Contender::Governed,
-        Contender::Unconfigured,
-        Contender::Adaptive,
-        Contender::Standard,
-        Contender::StandardAlone,
-    ];
+    pub const ALL: [Contender; 5] =
+        [Contender::Governed, Contender::Learning, Contender::Adaptive, Contender::Standard, Contender::StandardAlone];
 
     /// Whether a governor governs.
     pub fn governed(self) -> bool {
-        matches!(self, Contender::Governed | Contender::Unconfigured)
+        matches!(self, Contender::Governed | Contender::Learning)
     }
 
     /// The name on the command line and in JSON.
     pub fn id(self) -> &'static str {
         match self {
             Contender::Governed => "governed",
-            Contender::Unconfigured => "unconfigured",
+            Contender::Learning => "learning",
             Contender::Adaptive => "adaptive",
             Contender::Standard => "standard",
             Contender::StandardAlone => "standard-alone",
@@ -56,7 +51,7 @@ impl Contender {
         let governed = |config| Mode::Governed(Governor::builder().config(config).seed(seed).build());
         match self {
             Contender::Governed => governed(config.clone()),
-            Contender::Unconfigured => governed(Config::default()),
+            Contender::Learning => governed(no_limit_known()),
             Contender::Adaptive => Mode::Plain(Plain::Adaptive),
             Contender::Standard | Contender::StandardAlone => Mode::Plain(Plain::Standard),
         }
@@ -71,11 +66,18 @@ impl Contender {
     }
 }
 
+/// The defaults without what is published.
+fn no_limit_known() -> Config {
+    let set = Config::builder().defaults(|every| every.published(false));
+    // It sets nothing that could be refused.
+    set.build().unwrap_or_default()
+}
+
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Contender::Governed => "governed, limits configured",
-            Contender::Unconfigured => "governed, unconfigured (no limit known)",
+            Contender::Governed => "governed",
+            Contender::Learning => "governed, no limit known",
             Contender::Adaptive => "SDK adaptive",
             Contender::Standard => "SDK standard",
             Contender::StandardAlone => "SDK standard alone (no requeues)",

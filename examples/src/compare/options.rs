@@ -30,8 +30,7 @@ pub struct Args {
     /// How the job goes about it.
     #[command(flatten)]
     pub effort: Effort,
-    /// The configuration of `governed`, a YAML file, in place of examples/inventory.yaml, which has the simulation's
-    /// limits.
+    /// The configuration of `governed`, a YAML file. Without one it goes by the limits that AWS publishes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// One JSON object on standard output instead of tables.

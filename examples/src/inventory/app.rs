@@ -16,9 +16,6 @@ use crate::program::{Program, interrupted};
 /// The exit code of a command line or a configuration that is of no use.
 pub const UNUSABLE: u8 = 2;
 
-/// The configuration that knows the simulation's limits.
-const BUILT_IN: &str = include_str!("../../inventory.yaml");
-
 /// Runs the program. Everything that can be wrong with the configuration is found before anything is sent.
 pub async fn main(args: Args) -> ExitCode {
     let program = Program::start("inventory", args.log);
@@ -70,15 +67,12 @@ pub async fn run(
     Ok(Report::new(mode.name(), world, outcome, &governor(mode)))
 }
 
-/// The governor's settings for these arguments: `inventory.yaml`, or the file that is named, under the environment.
+/// The governor's settings for these arguments: the built-in ones, the file that is named over them, and the environment.
 ///
 /// # Errors
 /// Whatever is wrong with either.
 pub fn config(args: &Args) -> Result<Config, ConfigError> {
-    let builder = match &args.config {
-        Some(file) => Config::builder().file(file),
-        None => Config::builder().yaml(BUILT_IN, "inventory.yaml"),
-    };
+    let builder = args.config.iter().fold(Config::builder(), |builder, file| builder.file(file));
     builder.env().build()
 }
 

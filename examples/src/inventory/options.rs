@@ -42,8 +42,8 @@ pub struct Args {
     /// make for quick runs.
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub minute: Duration,
-    /// How much of such a minute is left when the simulation starts. Google's are those of the clock, and a run begins
-    /// somewhere in one: half of it is left, unless said otherwise.
+    /// How much of such a minute is left when the simulation starts, whatever the clock shows. Google's are those of the
+    /// clock, and so are the simulation's, unless said otherwise.
     #[arg(long = "minute-left", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub left_of_minute: Option<Duration>,
     /// The assets in each page of Google's lists: as many as Google's default, unless said otherwise.
@@ -67,7 +67,7 @@ pub struct Args {
     /// A zone of the real projects, whose instances are listed.
     #[arg(long = "zone", value_name = "NAME", requires = "project_ids", value_parser = NonEmptyStringValueParser::new())]
     pub zones: Vec<String>,
-    /// The governor's configuration, a YAML file, in place of examples/inventory.yaml, which has the simulation's limits.
+    /// The governor's configuration, a YAML file. Without one it goes by the limits that the clouds publish.
     #[arg(long, value_name = "FILE", conflicts_with = "ungoverned")]
     pub config: Option<PathBuf>,
     /// The plain SDK with its own retries instead of the governor.
@@ -166,7 +166,7 @@ pub enum Log {
 }
 
 impl Args {
-    /// Lists this simulation of AWS, governed by this configuration file or by `examples/inventory.yaml`.
+    /// Lists this simulation of AWS, governed by this configuration file or by what AWS publishes.
     pub fn of_simulation(simulation: Simulation, effort: Effort, config: Option<PathBuf>) -> Self {
         Args {
             cloud: Clouds::Aws,
@@ -201,11 +201,6 @@ impl Args {
             && self.project_ids.is_empty()
     }
 
-    /// How much of Google's minute is left when the simulation starts.
-    pub fn minute_left(&self) -> Duration {
-        self.left_of_minute.unwrap_or(self.minute / 2)
-    }
-
     /// The services to list, each once: those that are named, or all of the chosen clouds.
     pub fn listed(&self) -> Vec<Service> {
         if self.services.is_empty() {
@@ -238,7 +233,7 @@ impl Args {
             return Err(UsageError::Adaptive(cloud));
         }
         self.check_services()?;
-        let (minute, left) = (self.minute, self.minute_left());
+        let (minute, left) = (self.minute, self.left_of_minute.unwrap_or(self.minute));
         if left.is_zero() || left > minute || minute > LONGEST_MINUTE {
             return Err(UsageError::Minute { minute, left });
         }

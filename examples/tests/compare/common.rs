@@ -1,5 +1,4 @@
 use clap::Parser;
-use cloud_governor::Config;
 use cloud_governor_examples::compare::Args;
 
 /// Two places, and few enough things in them that the buckets' bursts cover nearly all.
@@ -8,9 +7,4 @@ pub(crate) const SMALL: &str =
 
 pub(crate) fn args(line: &str) -> Args {
     Args::try_parse_from(std::iter::once("compare").chain(line.split_whitespace())).expect("a valid command line")
-}
-
-/// The configuration with the simulation's limits.
-pub(crate) fn config() -> Config {
-    Config::from_yaml(include_str!("../../inventory.yaml"), "inventory.yaml").expect("a valid configuration")
 }

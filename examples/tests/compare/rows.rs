@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 use std::future::{pending, ready};
 
+use cloud_governor::Config;
 use cloud_governor_examples::compare::{self, Comparison, Contender};
 use cloud_governor_examples::inventory::{self, Cloud, INTERRUPTED, World};
 
-use crate::common::{SMALL, args, config};
+use crate::common::{SMALL, args};
 
 async fn compare(line: &str) -> Comparison {
-    compare::run(&args(line), &config(), pending(), |_, _, _, _| {}).await.expect("all runs")
+    compare::run(&args(line), &Config::default(), pending(), |_, _, _, _| {}).await.expect("all runs")
 }
 
 /// The requests that the job needs by `service.Operation`, and what there is to list.
@@ -89,7 +90,8 @@ async fn without_a_fault_no_column_tells_of_any() {
 
 #[tokio::test]
 async fn a_run_that_is_stopped_has_no_row() {
-    let comparison = compare::run(&args(SMALL), &config(), ready(()), |_, _, _, _| {}).await.expect("a simulation");
+    let comparison =
+        compare::run(&args(SMALL), &Config::default(), ready(()), |_, _, _, _| {}).await.expect("a simulation");
     assert!(comparison.interrupted && comparison.rows.is_empty(), "{comparison}");
     assert_eq!(comparison.exit_code, INTERRUPTED);
     assert_eq!((comparison.markdown().as_str(), comparison.to_string().as_str()), ("", "stopped before the end\n"));

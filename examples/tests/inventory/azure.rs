@@ -6,11 +6,11 @@ use cloud_governor::{RefusalKind, Scope, Verb};
 use cloud_governor_examples::inventory::{Cloud, LOST, Mode, Plain, World, azure};
 use cloud_governor_examples::sim::azure::Fleet;
 
-use crate::common::{answered_and_needed, args, governed, plain, run, run_until, simulation, throttled, unconfigured};
+use crate::common::{answered_and_needed, args, governed, learning, plain, run, run_until, simulation, throttled};
 
 #[tokio::test]
 async fn twenty_subscriptions_are_listed_whole_and_nothing_is_asked_for_twice() {
-    tokio::join!(twenty("configured", governed("")), twenty("unconfigured", unconfigured()));
+    tokio::join!(twenty("published", governed("")), twenty("learning", learning()));
 }
 
 async fn twenty(name: &str, mode: Mode) {
@@ -35,7 +35,7 @@ async fn a_long_list_is_followed_from_page_to_page() {
     let size = "resource_groups=250,virtual_networks=2,network_subnets=130,virtual_machines=101";
     let args = args(&format!("--cloud azure --subscriptions 1 --size {size}"));
     let world = World::simulate(&args).await.expect("a simulation");
-    let report = run_until(&args, &unconfigured(), &world, |_| pending()).await;
+    let report = run_until(&args, &learning(), &world, |_| pending()).await;
     let found = report.found.in_azure();
     assert_eq!((found.resource_groups, found.subnets, found.virtual_machines), (250, 260, 101), "{report}");
     for (call, answered, needed) in answered_and_needed(&world) {
@@ -78,7 +78,7 @@ async fn what_answers_say_is_left_saves_throttles() {
     let line = "--cloud azure --subscriptions 8 --services network,compute --limit arm.reads=40/10 \
                 --size resource_groups=3,virtual_networks=18,network_subnets=2,virtual_machines=50";
     let (heed, ignore) = (args(line), args(&format!("{line} --ignore-quota-headers")));
-    let (one, other) = (unconfigured(), unconfigured());
+    let (one, other) = (learning(), learning());
     let (heeded, ignored) = tokio::join!(run(&heed, &one), run(&ignore, &other));
     for report in [&heeded, &ignored] {
         assert_eq!((report.lost, report.exit_code), (0, 0), "{report}");
@@ -89,7 +89,7 @@ async fn what_answers_say_is_left_saves_throttles() {
 #[tokio::test]
 async fn reads_of_each_service_have_a_leaf_of_their_own() {
     let args = args("--cloud azure --subscriptions 1 --size small");
-    let mode = unconfigured();
+    let mode = learning();
     let world = World::simulate(&args).await.expect("a simulation");
     run_until(&args, &mode, &world, |_| pending()).await;
     let Mode::Governed(governor) = mode else { panic!("governed") };
@@ -166,7 +166,7 @@ async fn all_clouds_are_listed_at_once_through_one_governor() {
 #[tokio::test]
 async fn a_service_that_is_not_listed_is_not_missed() {
     let line = "--cloud azure --subscriptions 2 --size small --services resources";
-    let report = run(&args(line), &unconfigured()).await;
+    let report = run(&args(line), &learning()).await;
     let found = report.found.in_azure();
     assert_eq!((report.lost, found.virtual_networks, found.virtual_machines), (0, 0, 0), "{report}");
     assert_eq!(report.listed, 2 + found.resource_groups, "{report}");

@@ -13,16 +13,15 @@ pub(crate) fn args(line: &str) -> Args {
     Args::try_parse_from(std::iter::once("inventory").chain(line.split_whitespace())).expect("a valid command line")
 }
 
-/// A governor of the test's own, with the limits of the simulation, and this on top.
+/// A governor of the test's own, which goes by the limits that are published, and this on top.
 pub(crate) fn governed(more: &str) -> Mode {
-    let builder = Config::builder().yaml(include_str!("../../inventory.yaml"), "inventory.yaml");
-    let config = builder.yaml(more, "test").build().expect("a valid configuration");
+    let config = Config::from_yaml(more, "test").expect("a valid configuration");
     Mode::Governed(Governor::builder().config(config).seed(7).build())
 }
 
 /// A governor of the test's own that knows no limit.
-pub(crate) fn unconfigured() -> Mode {
-    Mode::Governed(Governor::builder().config(Config::default()).seed(7).build())
+pub(crate) fn learning() -> Mode {
+    governed("ratelimit: { defaults: { published: false } }")
 }
 
 pub(crate) fn plain(args: &Args) -> Mode {

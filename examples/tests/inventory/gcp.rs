@@ -6,11 +6,11 @@ use cloud_governor::{RefusalKind, Scope};
 use cloud_governor_examples::inventory::{Cloud, LOST, Mode, Plain, World, gcp};
 use cloud_governor_examples::sim::gcp::Fleet;
 
-use crate::common::{answered_and_needed, args, governed, plain, run, run_until, simulation, throttled, unconfigured};
+use crate::common::{answered_and_needed, args, governed, learning, plain, run, run_until, simulation, throttled};
 
 #[tokio::test]
 async fn twelve_projects_are_listed_whole_each_charged_for_its_own_and_nothing_is_asked_for_twice() {
-    tokio::join!(twelve("configured", governed("")), twelve("unconfigured", unconfigured()));
+    tokio::join!(twelve("published", governed("")), twelve("learning", learning()));
 }
 
 async fn twelve(name: &str, mode: Mode) {
@@ -39,7 +39,7 @@ async fn a_long_list_is_followed_from_page_to_page() {
     let size = "zone_instances=501,disks=1,service_accounts=0,storage_buckets=0";
     let args = args(&format!("--cloud gcp --projects 1 --size {size}"));
     let world = World::simulate(&args).await.expect("a simulation");
-    let report = run_until(&args, &unconfigured(), &world, |_| pending()).await;
+    let report = run_until(&args, &learning(), &world, |_| pending()).await;
     let found = report.found.in_gcp();
     assert_eq!((found.assets, found.search_results, found.instances), (2006, 2006, 2004), "{report}");
     for (call, answered, needed) in answered_and_needed(&world) {
@@ -67,8 +67,8 @@ async fn the_governor_loses_nothing_and_is_throttled_less_than_the_plain_sdk() {
 async fn what_the_plain_sdk_does_not_ask_for_again_is_lost_and_nothing_of_the_governor_s_is() {
     let line = format!("{SHORT_MINUTES} --max-requeues 0");
     let ungoverned = args(&format!("{line} --ungoverned standard"));
-    let (heard, unconfigured, plain) = (args(&line), unconfigured(), plain(&ungoverned));
-    let (governed, plain) = tokio::join!(run(&heard, &unconfigured), run(&ungoverned, &plain));
+    let (heard, learning, plain) = (args(&line), learning(), plain(&ungoverned));
+    let (governed, plain) = tokio::join!(run(&heard, &learning), run(&ungoverned, &plain));
     assert_eq!((governed.lost, governed.exit_code, governed.requeues), (0, 0, 0), "{governed}");
     assert!(plain.lost > 0 && plain.exit_code == LOST, "{plain}");
     let reason = plain.incomplete[0].reason.as_deref();
@@ -121,7 +121,7 @@ async fn a_refusal_that_cost_something_names_the_exit_code() {
 #[tokio::test]
 async fn a_service_that_is_not_listed_is_not_missed() {
     let line = "--cloud gcp --projects 2 --size small --services compute-engine";
-    let report = run(&args(line), &unconfigured()).await;
+    let report = run(&args(line), &learning()).await;
     let found = report.found.in_gcp();
     assert_eq!((report.lost, found.assets, found.search_results), (0, 0, 0), "{report}");
     assert_eq!(report.listed, 2 + found.instances, "{report}");

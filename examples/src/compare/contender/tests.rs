@@ -24,7 +24,7 @@ fn only_the_one_that_says_so_does_without_requeues() {
 #[test]
 fn each_run_has_a_governor_of_its_own() {
     let config = Config::from_yaml("ratelimit: { aws: { max_retries: 3 } }", "test").expect("valid");
-    for (contender, retries) in [(Contender::Governed, 3), (Contender::Unconfigured, 8)] {
+    for (contender, retries) in [(Contender::Governed, 3), (Contender::Learning, 8)] {
         let (Mode::Governed(one), Mode::Governed(other)) = (contender.mode(&config, 1), contender.mode(&config, 1))
         else {
             panic!("{contender} is governed");

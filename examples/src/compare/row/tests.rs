@@ -28,7 +28,7 @@ fn what_the_plain_sdk_loses_is_no_failure_of_the_comparison() {
 
 #[test]
 fn what_the_governor_loses_is_with_its_own_code() {
-    for (mode, code) in [(Contender::Governed, 69), (Contender::Unconfigured, LOST)] {
+    for (mode, code) in [(Contender::Governed, 69), (Contender::Learning, LOST)] {
         let rows = [row(Contender::Governed, 0), row(Contender::Standard, LOST), row(mode, code)];
         assert_eq!(exit_code(&rows, false), code);
     }

@@ -56,8 +56,8 @@ impl Projects {
         let simulation = &args.simulation;
         let fleet = Fleet::seeded(simulation.seed, &simulation.size.organization(args.projects))?;
         let limits = Limits::default().with_minute(args.minute)?;
-        let start = start(&limits, args.minute, args.minute_left());
-        let limits = limits.starting_at(start);
+        let start = args.left_of_minute.map(|left| start(&limits, args.minute, left));
+        let limits = limits.starting_at(start.unwrap_or_else(SystemTime::now));
         let limits = simulation.limits.iter().fold(limits, |limits, size| size.apply_to_gcp(limits));
         let gcp = Arc::new(Gcp::new(fleet, limits));
         let server = Server::start(gcp.clone(), simulation.seed).await?;
