@@ -117,15 +117,19 @@ struct Quota {
     undrawn: f64,
     /// Calls per second, less what others draw: it may be negative.
     refill: Option<f64>,
+    /// At least as much is left as the bucket here counts, and more than the reserve: nobody else is seen to draw on it, and the
+    /// limit that is known does not have to be held back from.
+    is_as_counted: bool,
 }
 
 impl Quotas {
-    /// What an answer told. One that was overtaken by a later one's is passed over.
-    pub(super) fn tell(&mut self, now: Timestamp, name: &str, report: Report) {
+    /// What an answer told. One that was overtaken by a later one's is passed over. `counted` is what should be left by the
+    /// tokens here, where the limit is known.
+    pub(super) fn tell(&mut self, now: Timestamp, name: &str, report: Report, counted: Option<f64>) {
         let known = self.told.iter().position(|known| *known.name == *name);
         match known.and_then(|index| Some((index, self.told.get_mut(index)?))) {
             Some((_, known)) if report.sent_at < known.last.sent_at => return,
-            Some((_, known)) if !report.is_unlimited() => return known.tell(now, report),
+            Some((_, known)) if !report.is_unlimited() => return known.tell(now, report, counted),
             Some((index, _)) => drop(self.told.swap_remove(index)),
             None => {}
         }
@@ -137,7 +141,12 @@ impl Quotas {
         {
             self.told.swap_remove(oldest);
         }
-        self.told.push(Quota::new(now, name, report));
+        self.told.push(Quota::new(now, name, report, counted));
+    }
+
+    /// What was taken since the call of this ticket.
+    pub(super) fn taken_since(&self, ticket: Ticket) -> f64 {
+        ticket.until(self.taken)
     }
 
     /// An attempt that was sent at `sent_at` was throttled: it drew nothing.
@@ -218,7 +227,7 @@ impl Quotas {
 }
 
 impl Quota {
-    fn new(now: Timestamp, name: &str, report: Report) -> Self {
+    fn new(now: Timestamp, name: &str, report: Report, counted: Option<f64>) -> Self {
         Quota {
             name: name.into(),
             last: report,
@@ -227,10 +236,12 @@ impl Quota {
             since: report,
             undrawn: 0.0,
             refill: None,
+            is_as_counted: is_as_counted(report, counted),
         }
     }
 
-    fn tell(&mut self, now: Timestamp, report: Report) {
+    fn tell(&mut self, now: Timestamp, report: Report, counted: Option<f64>) {
+        self.is_as_counted = is_as_counted(report, counted);
         self.last = report;
         self.told_at = now;
         self.most = self.most.max(report.left as f64);
@@ -284,8 +295,16 @@ impl Quota {
     }
 
     fn rate(&self, taken: f64, rate: f64, floor: f64) -> f64 {
+        if self.is_as_counted {
+            return rate;
+        }
         self.allows(taken).max((rate * LEAST_SHARE).clamp(LEAST_RPS, MOST_LEAST_RPS)).max(floor)
     }
+}
+
+fn is_as_counted(report: Report, counted: Option<f64>) -> bool {
+    let left = report.left as f64;
+    counted.is_some_and(|counted| left >= counted && left >= MOST_RESERVE)
 }
 
 #[cfg(test)]

@@ -278,7 +278,12 @@ impl TokenBucket {
         if whole && limits.is_published() && report.left as f64 > limits.burst() * DISPROVED {
             self.set_limits(now, limits.unpublished());
         }
-        self.besides().quotas.get_or_insert_default().tell(now, name, report);
+        // Since it was asked for, tokens came and others were taken.
+        let came = self.law.rate() * now.since(report.sent_at).as_secs_f64();
+        let tokens = limits.is_published().then_some(self.tokens - came);
+        let quotas = self.besides().quotas.get_or_insert_default();
+        let counted = tokens.map(|tokens| tokens + quotas.taken_since(report.ticket));
+        quotas.tell(now, name, report, counted);
         self.tokens = self.tokens.min(self.capacity(now));
         let law = self.law.get();
         let (rate, floor) = (law.rate(), law.limits().floor_rps());

@@ -31,7 +31,7 @@ impl Told {
             let ticket = self.quotas.take(1.0);
             self.level = (self.level + refill / rate - 1.0).clamp(0.0, capacity);
             let told = Report { left: self.level as u64, sent_at: at(self.now), ticket };
-            self.quotas.tell(at(self.now + 0.1), "reads", told);
+            self.quotas.tell(at(self.now + 0.1), "reads", told, None);
         }
     }
 
@@ -63,14 +63,14 @@ fn the_refill_is_what_is_left_more_and_what_was_drawn() {
 #[test]
 fn what_was_throttled_drew_nothing() {
     let mut quotas = Quotas::default();
-    quotas.tell(at(0.1), "reads", report(100, 0.0, 1.0));
-    quotas.tell(at(1.1), "reads", report(50, 1.0, 51.0));
+    quotas.tell(at(0.1), "reads", report(100, 0.0, 1.0), None);
+    quotas.tell(at(1.1), "reads", report(50, 1.0, 51.0), None);
     assert_eq!(quotas.view(at(1.1)).unwrap().refill_rps, Some(0.0));
     for _ in 0..20 {
         quotas.throttled(at(1.5));
     }
     quotas.throttled(at(0.5));
-    quotas.tell(at(3.1), "reads", report(20, 3.0, 101.0));
+    quotas.tell(at(3.1), "reads", report(20, 3.0, 101.0), None);
     assert_eq!(quotas.view(at(3.1)).unwrap().refill_rps, Some(0.0));
 }
 
@@ -126,10 +126,10 @@ fn a_full_bucket_says_no_more_than_that_the_refill_is_larger() {
 #[test]
 fn an_answer_that_was_overtaken_is_passed_over() {
     let mut quotas = Quotas::default();
-    quotas.tell(at(1.0), "reads", report(50, 0.9, 10.0));
-    quotas.tell(at(1.1), "reads", report(90, 0.2, 2.0));
+    quotas.tell(at(1.0), "reads", report(50, 0.9, 10.0), None);
+    quotas.tell(at(1.1), "reads", report(90, 0.2, 2.0), None);
     assert_eq!(quotas.view(at(1.1)).unwrap().left, 50);
-    quotas.tell(at(1.2), "reads", report(49, 0.9, 11.0));
+    quotas.tell(at(1.2), "reads", report(49, 0.9, 11.0), None);
     assert_eq!(quotas.view(at(1.2)).unwrap().left, 49);
 }
 
@@ -137,7 +137,7 @@ fn an_answer_that_was_overtaken_is_passed_over() {
 fn calls_under_way_are_taken_to_have_drawn() {
     let mut quotas = Quotas::default();
     let ticket = quotas.take(1.0);
-    quotas.tell(at(0.1), "reads", Report { left: 40, sent_at: at(0.0), ticket });
+    quotas.tell(at(0.1), "reads", Report { left: 40, sent_at: at(0.0), ticket }, None);
     let mut seen = vec![(quotas.left(at(0.1)), quotas.rate(at(0.1), 1000.0, FLOOR))];
     for calls in [20.0, 10.0, 30.0] {
         quotas.take(calls);
@@ -152,18 +152,18 @@ fn calls_under_way_are_taken_to_have_drawn() {
 #[test]
 fn no_refill_is_measured_from_an_answer_to_a_call_that_was_not_counted() {
     let mut quotas = Quotas::default();
-    quotas.tell(at(0.3), "reads", report(100, 0.0, 0.0));
-    quotas.tell(at(2.1), "reads", report(90, 2.0, 5.0));
+    quotas.tell(at(0.3), "reads", report(100, 0.0, 0.0), None);
+    quotas.tell(at(2.1), "reads", report(90, 2.0, 5.0), None);
     assert_eq!(quotas.view(at(2.1)).unwrap().refill_rps, None);
-    quotas.tell(at(3.1), "reads", report(80, 3.0, 15.0));
+    quotas.tell(at(3.1), "reads", report(80, 3.0, 15.0), None);
     assert_eq!(quotas.view(at(3.1)).unwrap().refill_rps, Some(0.0));
 }
 
 #[test]
 fn the_least_of_several_quotas_holds_and_is_shown() {
     let mut quotas = Quotas::default();
-    quotas.tell(at(0.0), "reads", report(900, 0.0, 0.0));
-    quotas.tell(at(0.0), "resources", report(13, 0.0, 0.0));
+    quotas.tell(at(0.0), "reads", report(900, 0.0, 0.0), None);
+    quotas.tell(at(0.0), "resources", report(13, 0.0, 0.0), None);
     let view = quotas.view(at(0.0)).unwrap();
     assert_eq!((&*view.name, view.left, view.refill_rps), ("resources", 13, None));
     assert_eq!(quotas.rate(at(0.0), 1000.0, FLOOR), view.allows_rps);
@@ -173,7 +173,7 @@ fn the_least_of_several_quotas_holds_and_is_shown() {
 fn of_more_than_four_the_one_told_longest_ago_is_forgotten() {
     let mut quotas = Quotas::default();
     for (second, name) in ["a", "b", "c", "d", "a", "e"].iter().enumerate() {
-        quotas.tell(at(second as f64), name, report(100, second as f64, 0.0));
+        quotas.tell(at(second as f64), name, report(100, second as f64, 0.0), None);
     }
     let mut known: Vec<&str> = quotas.told.iter().map(|quota| &*quota.name).collect();
     known.sort_unstable();
@@ -183,7 +183,7 @@ fn of_more_than_four_the_one_told_longest_ago_is_forgotten() {
 #[test]
 fn a_quota_that_is_told_no_more_is_forgotten_after_a_minute() {
     let mut quotas = Quotas::default();
-    quotas.tell(at(0.0), "reads", report(0, 0.0, 1.0));
+    quotas.tell(at(0.0), "reads", report(0, 0.0, 1.0), None);
     assert!(quotas.rate(at(59.0), 20.0, FLOOR) < 20.0 && !quotas.is_forgotten(at(59.0)));
     assert_eq!((quotas.rate(at(60.0), 20.0, FLOOR), quotas.left(at(60.0))), (20.0, f64::INFINITY));
     assert!(quotas.is_forgotten(at(60.0)) && quotas.view(at(60.0)).is_none());
@@ -193,7 +193,7 @@ fn a_quota_that_is_told_no_more_is_forgotten_after_a_minute() {
 fn one_that_says_that_nothing_is_left_does_not_stop_a_scope() {
     let mut quotas = Quotas::default();
     for second in 0..30 {
-        quotas.tell(at(f64::from(second)), "reads", report(0, f64::from(second), f64::from(second)));
+        quotas.tell(at(f64::from(second)), "reads", report(0, f64::from(second), f64::from(second)), None);
     }
     for (law, least) in [(20.0, 1.0), (1000.0, 1.0), (10.0, 0.5), (2.0, 0.2), (0.1, 0.1)] {
         assert_eq!(quotas.rate(at(30.0), law, FLOOR), least, "{law}");
@@ -207,7 +207,7 @@ fn held_after(first: u64) -> Option<u32> {
         let now = f64::from(*second);
         let ticket = (0..5).map(|_| quotas.take(1.0)).last().unwrap();
         let left = if *second == 0 { first } else { 250 };
-        quotas.tell(at(now + 0.1), "reads", Report { left, sent_at: at(now), ticket });
+        quotas.tell(at(now + 0.1), "reads", Report { left, sent_at: at(now), ticket }, None);
         *second > 0 && quotas.rate(at(now + 0.1), 20.0, FLOOR) > 10.0
     })
 }
@@ -223,12 +223,24 @@ fn a_fall_of_any_size_is_got_over_within_half_a_minute() {
 #[test]
 fn a_count_that_could_not_be_used_up_is_no_limit() {
     let mut quotas = Quotas::default();
-    quotas.tell(at(0.0), "reads", report(u64::MAX, 0.0, 1.0));
+    quotas.tell(at(0.0), "reads", report(u64::MAX, 0.0, 1.0), None);
     assert!(quotas.is_forgotten(at(0.0)));
-    quotas.tell(at(1.0), "reads", report(2, 1.0, 2.0));
+    quotas.tell(at(1.0), "reads", report(2, 1.0, 2.0), None);
     assert!(!quotas.is_forgotten(at(1.0)));
-    quotas.tell(at(1.5), "reads", report(u64::MAX, 0.5, 1.5));
+    quotas.tell(at(1.5), "reads", report(u64::MAX, 0.5, 1.5), None);
     assert!(!quotas.is_forgotten(at(1.5)), "it was overtaken");
-    quotas.tell(at(2.0), "reads", report(u64::from(u32::MAX), 2.0, 3.0));
+    quotas.tell(at(2.0), "reads", report(u64::from(u32::MAX), 2.0, 3.0), None);
     assert!(quotas.is_forgotten(at(2.0)), "there is none any more");
+}
+
+#[test]
+fn a_known_limit_goes_at_its_rate_while_no_less_is_left_than_is_counted_here() {
+    let mut quotas = Quotas::default();
+    let rate = |quotas: &Quotas| quotas.rate(at(0.2), 25.0, 0.05);
+    quotas.tell(at(0.1), "reads", report(6, 0.0, 1.0), Some(2.0));
+    assert_eq!(rate(&quotas), 25.0);
+    quotas.tell(at(0.2), "reads", report(5, 0.1, 2.0), Some(40.0));
+    assert!(rate(&quotas) < 5.0, "others draw on it");
+    quotas.tell(at(0.2), "reads", report(2, 0.2, 2.0), Some(0.0));
+    assert!(rate(&quotas) < 5.0, "no more is left than is kept back");
 }
