@@ -37,11 +37,11 @@
 //!
 //! | step | file | rule, by default |
 //! |---|---|---|
-//! | whom it is charged to | `scope.rs`, `registry.rs` | a bucket and a breaker per account, region and service, per operation where the settings say so; slots per account; a retry budget per provider |
+//! | whom it is charged to | `scope.rs`, `registry.rs` | a bucket and a breaker per account, region and service, per operation where limits are published or set so; buckets that several [share](config#buckets-in-common); slots per account; a retry budget per provider |
 //! | breaker | `breaker.rs` | five give-ups in a row open it for 30 s, then one probe decides |
 //! | deadline | `call.rs` | 900 s; a wait that cannot end before it is refused at once |
 //! | backoff | `backoff.rs` | decorrelated jitter from 0.5 s to 20 s, never under a Retry-After |
-//! | pause, token | `limiter.rs`, `limiter/law`, `waiters.rs` | 20 a second to begin with; the rate follows what the server delivers between two throttles, and a Retry-After pauses it: see [`control`] |
+//! | pause, token | `limiter.rs`, `limiter/law`, `waiters.rs` | the [published](catalogue) limit, or 20 a second to begin with; the rate follows what the server delivers between two throttles, and a Retry-After pauses it: see [`control`] |
 //! | slot | `bulkhead.rs` | 64 attempts of one account in flight |
 //! | what an outcome means | [`classify`] | one table of rules, that users extend |
 //! | retries | `call.rs`, `budget.rs` | 8, of which those beyond the second take from a budget of 500 |

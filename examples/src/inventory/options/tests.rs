@@ -105,7 +105,7 @@ fn what_does_not_go_with_the_cloud_is_named() {
         ("--cloud gcp --project a --zone z --endpoint-url http://example.com", UsageError::NoTls(Cloud::Gcp)),
         ("--cloud gcp --project a", UsageError::NoZone),
         ("--cloud gcp --minute 0s", UsageError::Minute { minute: seconds(0), left: seconds(0) }),
-        ("--cloud gcp --minute 2h", UsageError::Minute { minute: seconds(7200), left: seconds(3600) }),
+        ("--cloud gcp --minute 2h", UsageError::Minute { minute: seconds(7200), left: seconds(7200) }),
         ("--cloud gcp --minute-left 61s", UsageError::Minute { minute: seconds(60), left: seconds(61) }),
     ] {
         assert_eq!(check(line), Err(error), "{line}");
