@@ -1,6 +1,9 @@
 //! Calls that take from several buckets, cost more than one, or go by what is published.
 
+use std::future::{Future, poll_fn};
 use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use cloud_governor::{
@@ -26,6 +29,11 @@ fn units(units: u32) -> NonZeroU32 {
 fn shared<'a>(seen: &'a Inspection, name: &str) -> &'a cloud_governor::SharedInspection {
     let is_it = |bucket: &&cloud_governor::SharedInspection| bucket.scope.operation() == Some(name);
     seen.shared.iter().find(is_it).unwrap_or_else(|| panic!("{name} is not in {seen:?}"))
+}
+
+/// Looks at a future once.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
 /// How many of these calls are served by then, one after the other, and what is left of them waits.
@@ -251,4 +259,153 @@ async fn ten_thousand_calls_over_nested_buckets_lose_nobody_and_leave_nothing_be
     assert_eq!(served, 10_000);
     let seen = governor.inspect(&scopes[0]).unwrap();
     assert_eq!((seen.waiting_for_rate, shared(&seen, "all").waiting, seen.slots_in_use), (0, 0, 0));
+}
+
+/// How many of those that wait go on within two seconds of this being done to their governor.
+async fn go_on_after(change: impl FnOnce(&Governor)) -> usize {
+    let text = "ratelimit: { x: { max_rps: 1000, burst: 1000, shared: { all: { max_rps: 0.01, per: account } } } }";
+    let (governor, clock) = governor(text);
+    let scope = Scope::new("x", "1", "", "a");
+    let mut calls = JoinSet::new();
+    for _ in 0..40 {
+        let mut call = governor.call(&scope).policy(RetryPolicy::builder().deadline(None).build().unwrap());
+        calls.spawn(async move { call.admit().await.unwrap().finish(Outcome::Success) });
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    while calls.try_join_next().is_some() {}
+    assert_eq!(calls.len(), 39);
+    change(&governor);
+    for _ in 0..20 {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(Duration::from_millis(100));
+    }
+    let mut gone_on = 0;
+    while calls.try_join_next().is_some() {
+        gone_on += 1;
+    }
+    gone_on
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_shared_bucket_goes_on_when_it_is_widened_taken_away_or_reset() {
+    let set =
+        |text: &'static str| move |governor: &Governor| governor.reconfigure(Config::from_yaml(text, "t").unwrap());
+    let wider = "ratelimit: { x: { max_rps: 1000, shared: { all: { max_rps: 1000, per: account } } } }";
+    assert_eq!(go_on_after(set(wider)).await, 39);
+    assert_eq!(go_on_after(set("ratelimit: { x: { max_rps: 1000 } }")).await, 39);
+    assert_eq!(go_on_after(set("ratelimit: { x: { enabled: false } }")).await, 39);
+    assert_eq!(go_on_after(Governor::reset).await, 1, "a reset bucket is full: of one call");
+}
+
+#[tokio::test]
+async fn a_call_dropped_at_any_poll_leaves_nothing_in_any_bucket() {
+    let text = "ratelimit: { x: { max_rps: 10, burst: 3, account_concurrency: 2, shared: { all: { max_rps: 5, burst: 2, per: account } } } }";
+    for polls in 0..12 {
+        let (governor, clock) = governor(text);
+        let scope = Scope::new("x", "1", "", "a");
+        let held: Vec<_> = {
+            let mut held = Vec::new();
+            for _ in 0..2 {
+                held.push(governor.call(&scope).admit().await.unwrap());
+            }
+            held
+        };
+        let mut call = governor.call(&scope).cost(units(3));
+        let mut admission = Box::pin(call.admit());
+        for poll in 0..polls {
+            let _ = poll_once(admission.as_mut()).await;
+            clock.advance(Duration::from_millis(50 * poll));
+        }
+        drop(admission);
+        drop(call);
+        drop(held);
+        clock.advance(Duration::from_secs(10));
+        let seen = governor.inspect(&scope).unwrap();
+        let all = shared(&seen, "all");
+        assert_eq!((seen.waiting_for_rate, all.waiting, seen.slots_in_use, seen.waiting_for_slot), (0, 0, 0, 0));
+        assert_eq!((seen.tokens, all.tokens), (3.0, 2.0), "after {polls} polls");
+    }
+}
+
+#[test]
+fn threads_that_take_from_the_same_buckets_in_their_own_ways_never_wait_for_each_other() {
+    let text = "ratelimit: { x: { max_rps: 1000000, burst: 1000000, account_concurrency: 1000, shared: {
+        one: { max_rps: 1000000, per: account }, two: { max_rps: 1000000, per: organization }, three: { max_rps: 1000000 } } } }";
+    let (governor, _) = governor(text);
+    std::thread::scope(|threads| {
+        for thread in 0..8 {
+            let governor = &governor;
+            threads.spawn(move || {
+                for call in 0..2_000 {
+                    let scope = Scope::new("x", ((thread + call) % 3).to_string(), "", ["a", "b"][call % 2]);
+                    governor.call(&scope).admit_blocking().unwrap().finish(Outcome::Success);
+                }
+            });
+        }
+    });
+    assert_eq!(governor.summary().totals.calls, 16_000);
+}
+
+#[tokio::test]
+async fn who_cannot_wait_for_the_next_minute_is_refused_at_once() {
+    let (governor, clock) = governor("ratelimit: { x: { services: { a.List: { per_minute: 2 } } } }");
+    clock.advance(Duration::from_secs(10));
+    let scope = Scope::new("x", "1", "", "a").with_operation("List");
+    let within = |seconds| RetryPolicy::builder().deadline(Duration::from_secs(seconds)).build().unwrap();
+    for _ in 0..2 {
+        governor.call(&scope).admit().await.unwrap().finish(Outcome::Success);
+    }
+    let refused = governor.call(&scope).policy(within(45)).admit().await.unwrap_err();
+    assert_eq!(refused.kind(), RefusalKind::DeadlineExceeded);
+    assert_eq!(refused.retry_after(), Some(Duration::from_millis(50_250)));
+    let mut patient = governor.call(&scope).policy(within(55));
+    let mut admission = Box::pin(patient.admit());
+    assert!(poll_once(admission.as_mut()).await.is_pending());
+    clock.advance(Duration::from_secs(51));
+    assert!(admission.await.is_ok());
+}
+
+#[tokio::test]
+async fn a_cost_beyond_all_buckets_is_taken_once_and_paid_off() {
+    let text = "ratelimit: { x: { max_rps: 10, burst: 10, shared: { points: { max_rps: 1000000, burst: 1000, counts: units, per: account } } } }";
+    let (governor, clock) = governor(text);
+    let scope = Scope::new("x", "1", "", "a");
+    let mut dear = governor.call(&scope).cost(NonZeroU32::MAX);
+    dear.admit().await.unwrap().finish(Outcome::Success);
+    let refused = governor.call(&scope).admit().await.unwrap_err();
+    assert_eq!(refused.kind(), RefusalKind::DeadlineExceeded, "an hour and more is paid off");
+    clock.advance(Duration::from_secs(4_400));
+    assert!(governor.call(&scope).admit().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_published_bucket_on_which_others_draw_is_slowed_before_it_is_empty() {
+    let (governor, clock) = governor("");
+    let scope = Scope::new("azure", "s", "", "network").with_verb(Verb::Read).with_operation("VirtualNetworks.listAll");
+    let mut rates = Vec::new();
+    // Ten of ours a second, and twenty of somebody else's.
+    for second in 0..30_u64 {
+        for call in 0..10 {
+            let policy = RetryPolicy::builder().deadline(None).build().unwrap();
+            let mut asked = governor.call(&scope).policy(policy);
+            let mut admission = Box::pin(asked.admit());
+            let attempt = loop {
+                match poll_once(admission.as_mut()).await {
+                    Poll::Ready(attempt) => break attempt.unwrap(),
+                    Poll::Pending => clock.advance(Duration::from_millis(50)),
+                }
+            };
+            let left = 250_u64.saturating_sub(5 * (second * 10 + call) / 4);
+            attempt.quota_left("subscription-reads", left);
+            attempt.finish(Outcome::Success);
+            clock.advance(Duration::from_millis(100));
+        }
+        rates.push(shared(&governor.inspect(&scope).unwrap(), "subscription-reads").rate_rps);
+    }
+    assert_eq!(rates[0], 25.0);
+    assert!(rates.last().is_some_and(|rate| *rate < 5.0), "{rates:?}");
 }

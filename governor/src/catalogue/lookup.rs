@@ -9,7 +9,7 @@ use crate::scope::{Scope, Verb};
 /// What is known of one service of one provider.
 type Index = HashMap<(&'static str, &'static str), Vec<&'static PublishedLimit>>;
 
-/// Of the scope's service first, then of every service of its provider; those with a condition are left out, as nothing tells
+/// What is known of the scope's service, and then of every service of its provider; limits with a condition are left out, as nothing tells
 /// whether it is met.
 fn of_scope(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
     static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -21,20 +21,25 @@ fn of_scope(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
     });
     let find = |service| INDEX.get(&(scope.provider(), service)).into_iter().flatten().copied();
     let every = (scope.service() != "*").then_some("*");
-    find(scope.service()).chain(every.into_iter().flat_map(find)).filter(|limit| limit.holds_for(scope))
+    find(scope.service()).chain(every.into_iter().flat_map(find))
 }
 
 /// The limit of the scope's own bucket: what names it most exactly. What a service grants each of its operations is no limit of
 /// all together, so a scope without one has none of those.
 pub(crate) fn own(scope: &Scope) -> Option<&'static PublishedLimit> {
     let is_its = |limit: &&PublishedLimit| scope.operation().is_some() || limit.service == "*";
-    let each = of_scope(scope).filter(|limit| limit.counted == Counted::Each).filter(is_its);
+    let each = of_scope(scope).filter(|limit| limit.counted == Counted::Each && limit.holds_for(scope)).filter(is_its);
     each.max_by_key(|limit| (limit.service != "*", limit.exactness(scope), !limit.verbs.is_empty()))
 }
 
-/// The limits that the scope shares with others, the narrowest first.
-pub(crate) fn together(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
+/// The limits that operations of the scope's service share, and that services of its provider do.
+pub(crate) fn groups(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
     of_scope(scope).filter(|limit| matches!(limit.counted, Counted::Together { .. }))
+}
+
+/// Those that the scope itself shares.
+pub(crate) fn together(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
+    groups(scope).filter(|limit| limit.holds_for(scope))
 }
 
 impl PublishedLimit {

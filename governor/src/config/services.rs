@@ -246,7 +246,7 @@ impl ProviderSettings {
     /// The buckets that a scope's calls take from besides their own, the narrowest first: those that are set under `shared`,
     /// and those that the provider publishes.
     pub fn shared_for(&self, scope: &Scope) -> Vec<SharedLimit> {
-        let published = self.published.then(|| catalogue::together(scope)).into_iter().flatten();
+        let published = self.published.then(|| catalogue::groups(scope)).into_iter().flatten();
         let published = published.filter_map(|limit| self.published_shared(scope, limit));
         let set = self.services.shared.iter().filter(|set| set.is_of(scope));
         let mut found: Vec<(Per, SharedLimit)> = Vec::new();
@@ -265,13 +265,17 @@ impl ProviderSettings {
         let Counted::Together { name, per } = limit.counted else { return None };
         let service = Some(limit.service).filter(|service| *service != "*");
         let set = self.services.shared.iter().find(|set| set.is_named(service, name));
-        if set.is_some_and(|set| set.enabled == Some(false) || !set.may_fit(scope)) {
+        let verbs = set.and_then(|set| set.verbs.as_deref()).unwrap_or(limit.verbs);
+        let fits = match set.and_then(|set| set.operations.as_ref()) {
+            Some(operations) => catalogue::fits(verbs, operations.iter().map(String::as_str), scope),
+            None => catalogue::fits(verbs, limit.operations.iter().copied(), scope),
+        };
+        if !fits || set.is_some_and(|set| set.enabled == Some(false)) {
             return None;
         }
         let known = limit.known(self.services.floor_rps);
         let known = set.map_or(known, |set| known.over(&set.figures));
         let per = set.and_then(|set| set.per).unwrap_or(per);
-        let verbs = set.and_then(|set| set.verbs.as_deref()).unwrap_or(limit.verbs);
         let whose = shared_scope(scope, per, service.is_some(), verbs, name);
         Some((per, self.shared_limit(whose, known, set.and_then(|set| set.law), scope)))
     }
@@ -286,8 +290,12 @@ impl ProviderSettings {
             published: false,
         };
         let (per, verbs) = (set.per.unwrap_or(Per::Region), set.verbs.as_deref().unwrap_or_default());
-        let is_known = set.figures.rate.is_some();
-        (set.enabled != Some(false) && is_known && set.may_fit(scope)).then(|| {
+        let is_published = |limit: &PublishedLimit| {
+            let service = Some(limit.service).filter(|service| *service != "*");
+            matches!(limit.counted, Counted::Together { name, .. } if set.is_named(service, name))
+        };
+        let is_its_own = set.figures.rate.is_some() && !(self.published && catalogue::groups(scope).any(is_published));
+        (is_its_own && set.enabled != Some(false) && set.may_fit(scope)).then(|| {
             let whose = shared_scope(scope, per, set.service.is_some(), verbs, &set.name);
             (per, self.shared_limit(whose, unknown.over(&set.figures), set.law, scope))
         })

@@ -282,6 +282,11 @@ impl Limits {
         Limits { ceiling: rps, burst: burst.max(1.0), ..self }.with_low_floor()
     }
 
+    /// Of a bucket that is to hold nobody any more.
+    pub(crate) fn boundless() -> Limits {
+        Limits::of(Some(bounds::MOST_RPS), None, Limits::DEFAULT_FLOOR_RPS)
+    }
+
     /// What is published does not hold here.
     pub(crate) fn unpublished(self) -> Limits {
         Limits { ceiling: f64::INFINITY, burst: 0.0, window: None, published: false, ..self }.with_low_floor()

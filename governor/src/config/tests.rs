@@ -8,6 +8,7 @@ use crate::scope::{Scope, Verb};
 mod env;
 mod layers;
 mod properties;
+mod published;
 mod refused;
 mod rules;
 mod services;

@@ -60,7 +60,8 @@ impl SharedBuckets {
         self.0.retain(|_, known| Arc::strong_count(&known.bucket) > 1 || !known.bucket.is_neutral(now));
     }
 
-    /// Puts a provider's new settings into force. Calls under way keep one that is to be no more to their end.
+    /// Puts a provider's new settings into force. Calls under way keep one that is to be no more to their end, and nobody in
+    /// its line waits for it any longer.
     pub(super) fn reconfigure(
         &mut self,
         provider: &str,
@@ -74,9 +75,11 @@ impl SharedBuckets {
                 return true;
             }
             let limit = known.limit(settings);
-            if let Some(SharedLimit { limits, throttle, .. }) = &limit {
-                wakers.extend(known.bucket.reconfigure(*limits, throttle.clone(), now, wall));
-            }
+            let (limits, throttle) = match &limit {
+                Some(limit) => (limit.limits, limit.throttle.clone()),
+                None => (Limits::boundless(), settings.throttle.clone()),
+            };
+            wakers.extend(known.bucket.reconfigure(limits, throttle, now, wall));
             limit.is_some()
         });
         wakers
