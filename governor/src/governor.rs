@@ -126,12 +126,12 @@ impl Governor {
     /// Forgets what was learned (rates, pauses, circuits, spent budget) and keeps settings, counts and held slots.
     pub fn reset(&self) {
         let (now, wall) = (self.shared.clock.now(), wall(&*self.shared.clock));
-        let (buckets, leaves) = {
+        let buckets = {
             let registry = self.read();
             registry.providers.values().for_each(|provider| provider.budget.reset());
-            registry.learned()
+            registry.leaves.values().for_each(|leaf| leaf.breaker().reset());
+            registry.limits()
         };
-        leaves.iter().for_each(|leaf| leaf.breaker().reset());
         // Not under the lock: this wakes those in line.
         buckets.iter().for_each(|(bucket, limits)| bucket.reset(*limits, now, wall));
     }

@@ -265,12 +265,10 @@ impl Registry {
         wakers
     }
 
-    /// Every bucket with the limits that are set for it, and every breaker.
-    pub(crate) fn learned(&self) -> (Vec<(Arc<Bucket>, Limits)>, Vec<Arc<Leaf>>) {
-        let leaves: Vec<Arc<Leaf>> = self.leaves.values().map(Arc::clone).collect();
-        let own = leaves.iter().map(|leaf| (Arc::clone(leaf.bucket()), leaf.settings().limits_for(leaf.scope())));
-        let buckets = own.chain(self.buckets.limits(&self.config)).collect();
-        (buckets, leaves)
+    /// Every bucket with the limits that are set for it.
+    pub(crate) fn limits(&self) -> Vec<(Arc<Bucket>, Limits)> {
+        let own = |leaf: &Arc<Leaf>| (Arc::clone(leaf.bucket()), leaf.settings().limits_for(leaf.scope()));
+        self.leaves.values().map(own).chain(self.buckets.limits(&self.config)).collect()
     }
 
     /// Those that a scope's calls take from besides their own.

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::leaf_scope;
 use crate::breaker::Breaker;
 use crate::budget::RetryBudget;
@@ -163,6 +165,8 @@ impl fmt::Debug for Shared {
     }
 }
 
+type Buckets = SmallVec<[Arc<Bucket>; 3]>;
+
 /// A scope resolved: the leaf that its calls share, and the settings they go by.
 ///
 /// It is never changed, so that a call reads both without a lock. New settings make new ones.
@@ -170,8 +174,8 @@ impl fmt::Debug for Shared {
 pub(crate) struct Target {
     pub(crate) scope: Scope,
     pub(crate) leaf: Arc<Leaf>,
-    /// The leaf's bucket and those that it shares with others, if there are any. Boxed twice, as there are very many without.
-    nested: Option<Box<Vec<Arc<Bucket>>>>,
+    /// The leaf's bucket and those that it shares with others, if there are any. Boxed, as there are very many without.
+    nested: Option<Box<Buckets>>,
     pub(crate) settings: Arc<ProviderSettings>,
 }
 
@@ -183,7 +187,7 @@ impl Target {
         settings: Arc<ProviderSettings>,
         shared: impl Iterator<Item = Arc<Bucket>>,
     ) -> Self {
-        let buckets: Vec<_> = std::iter::once(Arc::clone(leaf.bucket())).chain(shared).collect();
+        let buckets: Buckets = std::iter::once(Arc::clone(leaf.bucket())).chain(shared).collect();
         let nested = (buckets.len() > 1).then(|| Box::new(buckets));
         Target { scope, leaf, nested, settings }
     }
@@ -191,7 +195,7 @@ impl Target {
     /// What a call takes tokens from, the narrowest first: the leaf's own, and those that it shares with others.
     #[inline]
     pub(crate) fn buckets(&self) -> &[Arc<Bucket>] {
-        self.nested.as_deref().map_or_else(|| std::slice::from_ref(self.leaf.bucket()), Vec::as_slice)
+        self.nested.as_deref().map_or_else(|| std::slice::from_ref(self.leaf.bucket()), |nested| nested.as_slice())
     }
 
     /// The leaf is one for newcomers without room for their own: the next call asks again.
