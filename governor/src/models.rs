@@ -14,8 +14,9 @@ use crate::breaker::{Breaker, Pass};
 use crate::budget::RetryBudget;
 use crate::bulkhead::{Bulkhead, Slot};
 use crate::clock::Timestamp;
-use crate::config::Config;
+use crate::config::{Config, Limits, ThrottleSettings};
 use crate::limiter::{Acquire, Asked, Bucket};
+use crate::scope::Scope;
 use crate::waiters::{Place, Priority, wake};
 
 const NOW: Timestamp = Timestamp::ZERO;
@@ -224,27 +225,54 @@ fn the_budget_pays_each_token_once_and_loses_no_refund() {
     });
 }
 
+/// A bucket of one token that does not refill, as no time passes.
+fn bucket(law: &ThrottleSettings) -> Arc<Bucket> {
+    let limits = Limits::new(1.0, 1.0, 0.05).unwrap();
+    Arc::new(Bucket::new(Scope::new("x", "1", "", "a"), limits, law.clone(), NOW, Duration::ZERO))
+}
+
+/// Takes a token from each, however long that takes.
+fn take(buckets: &[Arc<Bucket>]) -> Acquire<'_> {
+    let mut acquire = Acquire::new(buckets, 1.0, Place::next(Priority::Normal), None);
+    until(|waker| (acquire.ask(NOW, waker) == Asked::Taken).then_some(()));
+    acquire
+}
+
+/// Outside the model: its threads' stacks are too small for reading settings.
+fn law() -> ThrottleSettings {
+    Config::default().provider("generic").throttle.clone()
+}
+
 #[test]
 fn a_token_that_is_given_back_always_finds_the_one_that_waits() {
-    // Outside the model: its threads' stacks are too small for reading settings.
-    let law = Config::default().provider("generic").throttle.clone();
+    let law = law();
     model(move || {
-        let limits = crate::config::Limits::new(1.0, 1.0, 0.05).unwrap();
-        let bucket = Arc::new(Bucket::new(limits, law.clone(), NOW));
-        fn take(bucket: &Arc<Bucket>) -> Acquire<'_> {
-            let place = Place::next(Priority::Normal);
-            let mut acquire = Acquire::new(std::slice::from_ref(bucket), 1.0, place, None);
-            until(|waker| (acquire.ask(NOW, waker) == Asked::Taken).then_some(()));
-            acquire
-        }
+        let bucket = [bucket(&law)];
         let held = take(&bucket);
         let waiter = {
-            let bucket = Arc::clone(&bucket);
+            let bucket = bucket.clone();
             thread::spawn(move || take(&bucket).give_back(NOW))
         };
         held.give_back(NOW);
         waiter.join().unwrap();
-        let view = bucket.view(NOW);
+        let view = bucket[0].view(NOW);
         assert_eq!((view.tokens, view.waiting), (1.0, 0));
+    });
+}
+
+#[test]
+fn two_that_name_the_same_buckets_in_different_orders_both_get_them() {
+    let law = law();
+    model(move || {
+        let (one, other) = (bucket(&law), bucket(&law));
+        let there = [Arc::clone(&one), Arc::clone(&other)];
+        let back = [Arc::clone(&other), Arc::clone(&one)];
+        let second = thread::spawn(move || take(&back).give_back(NOW));
+        take(&there).give_back(NOW);
+        second.join().unwrap();
+        for bucket in [one, other] {
+            let view = bucket.view(NOW);
+            assert_eq!((view.tokens, view.waiting), (1.0, 0));
+        }
     });
 }
