@@ -409,3 +409,19 @@ async fn a_published_bucket_on_which_others_draw_is_slowed_before_it_is_empty() 
     assert_eq!(rates[0], 25.0);
     assert!(rates.last().is_some_and(|rate| *rate < 5.0), "{rates:?}");
 }
+
+#[tokio::test]
+async fn a_new_count_a_minute_holds_for_the_minute_under_way() {
+    let text = |calls: u32| format!("ratelimit: {{ x: {{ services: {{ a.List: {{ per_minute: {calls} }} }} }} }}");
+    for (before, after, served) in [(30, 600, 590), (600, 30, 20), (600, 5, 0)] {
+        let (governor, clock) = governor(&text(before));
+        clock.advance(Duration::from_secs(10));
+        let scope = Scope::new("x", "1", "", "a").with_operation("List");
+        assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 10], 0).await, 10);
+        governor.reconfigure(Config::from_yaml(&text(after), "test").unwrap());
+        assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 700], 1).await, served, "{before} to {after}");
+        clock.advance(Duration::from_secs(60));
+        let next = usize::try_from(after).unwrap();
+        assert_eq!(served_by(&governor, &clock, &vec![scope; 700], 1).await, next, "{before} to {after}");
+    }
+}
