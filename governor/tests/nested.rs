@@ -425,3 +425,16 @@ async fn a_new_count_a_minute_holds_for_the_minute_under_way() {
         assert_eq!(served_by(&governor, &clock, &vec![scope; 700], 1).await, next, "{before} to {after}");
     }
 }
+
+#[tokio::test]
+async fn who_calls_first_does_not_settle_what_share_of_a_bucket_in_common_is_used() {
+    let text = "ratelimit: { x: { max_rps: 100, share: 0.5, services: { a: { share: 0.1 } }, shared: { all: { max_rps: 10, per: account } } } }";
+    for first in ["a", "b"] {
+        let (governor, _) = governor(text);
+        for service in [first, "b"] {
+            governor.call(&Scope::new("x", "1", "", service)).admit().await.unwrap().unsent();
+        }
+        let seen = governor.inspect(&Scope::new("x", "1", "", "b")).unwrap();
+        assert_eq!((seen.ceiling_rps, shared(&seen, "all").ceiling_rps), (50.0, 5.0), "first {first}");
+    }
+}
