@@ -438,3 +438,16 @@ async fn who_calls_first_does_not_settle_what_share_of_a_bucket_in_common_is_use
         assert_eq!((seen.ceiling_rps, shared(&seen, "all").ceiling_rps), (50.0, 5.0), "first {first}");
     }
 }
+
+#[test]
+fn a_star_that_stands_for_nothing_is_refused_and_a_pattern_shares_nothing() {
+    let refused = |text: &str| Config::from_yaml(text, "test").unwrap_err().to_string();
+    for key in ["*", "*.x", "*.List", "e*2.List", "ec2*", "ec2.Des*be", "ec2.*List", "ec2:read*", "*:read"] {
+        let message = refused(&format!("ratelimit: {{ aws: {{ services: {{ '{key}': {{ max_rps: 1 }} }} }} }}"));
+        assert!(message.contains(&format!("`{key}`")) && message.contains("ratelimit.aws.services"), "{message}");
+    }
+    let message = refused("ratelimit: { aws: { services: { 'ec2.*': { shared: { all: { max_rps: 1 } } } } } }");
+    assert!(message.contains("unknown key `shared`"), "{message}");
+    let all = Config::from_yaml("ratelimit: { aws: { services: { 'ec2.*': { max_rps: 3 } } } }", "test").unwrap();
+    assert_eq!(all.provider("aws").limits_for(&ec2("RunInstances")).max_rps(), 3.0);
+}
