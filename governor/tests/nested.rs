@@ -451,3 +451,11 @@ fn a_star_that_stands_for_nothing_is_refused_and_a_pattern_shares_nothing() {
     let all = Config::from_yaml("ratelimit: { aws: { services: { 'ec2.*': { max_rps: 3 } } } }", "test").unwrap();
     assert_eq!(all.provider("aws").limits_for(&ec2("RunInstances")).max_rps(), 3.0);
 }
+
+#[test]
+fn a_variable_may_set_a_bucket_in_common_that_is_named_as_a_key_is() {
+    let set = ("CLOUD_GOVERNOR__X__SHARED__SERVICES__MAX_RPS", "3");
+    let config = Config::builder().variables([set]).build().unwrap();
+    let limits = config.provider("x").shared_for(&Scope::new("x", "1", "", "a"));
+    assert_eq!(limits.iter().map(|limit| limit.limits.max_rps()).collect::<Vec<_>>(), [3.0]);
+}
