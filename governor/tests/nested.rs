@@ -418,7 +418,7 @@ async fn a_new_count_a_minute_holds_for_the_minute_under_way() {
         clock.advance(Duration::from_secs(10));
         let scope = Scope::new("x", "1", "", "a").with_operation("List");
         assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 10], 0).await, 10);
-        governor.reconfigure(Config::from_yaml(&text(after), "test").unwrap());
+        governor.reconfigure(Config::from_yaml(text(after), "test").unwrap());
         assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 700], 1).await, served, "{before} to {after}");
         clock.advance(Duration::from_secs(60));
         let next = usize::try_from(after).unwrap();
