@@ -409,3 +409,53 @@ async fn a_published_bucket_on_which_others_draw_is_slowed_before_it_is_empty() 
     assert_eq!(rates[0], 25.0);
     assert!(rates.last().is_some_and(|rate| *rate < 5.0), "{rates:?}");
 }
+
+#[tokio::test]
+async fn a_new_count_a_minute_holds_for_the_minute_under_way() {
+    let text = |calls: u32| format!("ratelimit: {{ x: {{ services: {{ a.List: {{ per_minute: {calls} }} }} }} }}");
+    for (before, after, served) in [(30, 600, 590), (600, 30, 20), (600, 5, 0)] {
+        let (governor, clock) = governor(&text(before));
+        clock.advance(Duration::from_secs(10));
+        let scope = Scope::new("x", "1", "", "a").with_operation("List");
+        assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 10], 0).await, 10);
+        governor.reconfigure(Config::from_yaml(text(after), "test").unwrap());
+        assert_eq!(served_by(&governor, &clock, &vec![scope.clone(); 700], 1).await, served, "{before} to {after}");
+        clock.advance(Duration::from_secs(60));
+        let next = usize::try_from(after).unwrap();
+        assert_eq!(served_by(&governor, &clock, &vec![scope; 700], 1).await, next, "{before} to {after}");
+    }
+}
+
+#[tokio::test]
+async fn who_calls_first_does_not_settle_what_share_of_a_bucket_in_common_is_used() {
+    let text = "ratelimit: { x: { max_rps: 100, share: 0.5, services: { a: { share: 0.1 } }, shared: { all: { max_rps: 10, per: account } } } }";
+    for first in ["a", "b"] {
+        let (governor, _) = governor(text);
+        for service in [first, "b"] {
+            governor.call(&Scope::new("x", "1", "", service)).admit().await.unwrap().unsent();
+        }
+        let seen = governor.inspect(&Scope::new("x", "1", "", "b")).unwrap();
+        assert_eq!((seen.ceiling_rps, shared(&seen, "all").ceiling_rps), (50.0, 5.0), "first {first}");
+    }
+}
+
+#[test]
+fn a_star_that_stands_for_nothing_is_refused_and_a_pattern_shares_nothing() {
+    let refused = |text: &str| Config::from_yaml(text, "test").unwrap_err().to_string();
+    for key in ["*", "*.x", "*.List", "e*2.List", "ec2*", "ec2.Des*be", "ec2.*List", "ec2:read*", "*:read"] {
+        let message = refused(&format!("ratelimit: {{ aws: {{ services: {{ '{key}': {{ max_rps: 1 }} }} }} }}"));
+        assert!(message.contains(&format!("`{key}`")) && message.contains("ratelimit.aws.services"), "{message}");
+    }
+    let message = refused("ratelimit: { aws: { services: { 'ec2.*': { shared: { all: { max_rps: 1 } } } } } }");
+    assert!(message.contains("unknown key `shared`"), "{message}");
+    let all = Config::from_yaml("ratelimit: { aws: { services: { 'ec2.*': { max_rps: 3 } } } }", "test").unwrap();
+    assert_eq!(all.provider("aws").limits_for(&ec2("RunInstances")).max_rps(), 3.0);
+}
+
+#[test]
+fn a_variable_may_set_a_bucket_in_common_that_is_named_as_a_key_is() {
+    let set = ("CLOUD_GOVERNOR__X__SHARED__SERVICES__MAX_RPS", "3");
+    let config = Config::builder().variables([set]).build().unwrap();
+    let limits = config.provider("x").shared_for(&Scope::new("x", "1", "", "a"));
+    assert_eq!(limits.iter().map(|limit| limit.limits.max_rps()).collect::<Vec<_>>(), [3.0]);
+}

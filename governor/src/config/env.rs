@@ -81,8 +81,8 @@ fn variable(name: &Arc<str>, value: OsString) -> Result<Variable, String> {
     if path.iter().any(String::is_empty) {
         return Err(format!("names no key; write {PREFIX}<PROVIDER>__<KEY>"));
     }
-    // The name of an operation has a case; every other key is in lower case.
-    let named = path.iter().position(|key| key.eq_ignore_ascii_case("services")).map(|services| services + 1);
+    // The name of an operation, which stands under the provider's services, has a case; every other key is in lower case.
+    let named = path.get(1).filter(|key| key.eq_ignore_ascii_case("services")).map(|_| 2);
     for (index, key) in path.iter_mut().enumerate() {
         if Some(index) != named {
             key.make_ascii_lowercase();

@@ -81,7 +81,8 @@ pub(super) fn check_shared(name: &str) -> Result<(), String> {
 }
 
 fn operation(key: &str) -> Option<(&str, &str)> {
-    key.rsplit_once('.').filter(|(_, last)| last.contains(|c: char| c.is_ascii_uppercase()))
+    let is_one = |last: &str| last.contains(|c: char| c.is_ascii_uppercase()) || last.ends_with('*');
+    key.rsplit_once('.').filter(|(_, last)| is_one(last))
 }
 
 /// Whether a key names a service, a verb of one, or an operation.
@@ -93,6 +94,12 @@ pub(super) fn check_service(key: &str) -> Result<(), String> {
     let is_trimmed = name.split(['.', ':']).all(|part| part.trim() == part);
     if !is_trimmed || name.ends_with(':') || name.split('.').any(str::is_empty) {
         return Err(format!("`{key}` is neither a service nor a `<service>:<verb>` nor a `<service>.<Operation>`"));
+    }
+    let beginning = if operation(key).is_some() { key.strip_suffix('*') } else { None };
+    if beginning.unwrap_or(key).contains('*') {
+        return Err(format!(
+            "`{key}` has a star elsewhere than at the end of an operation: write `<service>.<Beginning>*`"
+        ));
     }
     // It would be taken for a service of that name, and have no effect.
     if let Some((service, verb)) = key.strip_suffix(['s', 'S']).and_then(split_verb) {

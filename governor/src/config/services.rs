@@ -277,7 +277,7 @@ impl ProviderSettings {
         let known = set.map_or(known, |set| known.over(&set.figures));
         let per = set.and_then(|set| set.per).unwrap_or(per);
         let whose = shared_scope(scope, per, service.is_some(), verbs, name);
-        Some((per, self.shared_limit(whose, known, set.and_then(|set| set.law), scope)))
+        Some((per, self.shared_limit(whose, known, set.and_then(|set| set.law))))
     }
 
     /// A bucket that nothing is published of.
@@ -297,13 +297,15 @@ impl ProviderSettings {
         let is_its_own = set.figures.rate.is_some() && !(self.published && catalogue::groups(scope).any(is_published));
         (is_its_own && set.enabled != Some(false) && set.may_fit(scope)).then(|| {
             let whose = shared_scope(scope, per, set.service.is_some(), verbs, &set.name);
-            (per, self.shared_limit(whose, unknown.over(&set.figures), set.law, scope))
+            (per, self.shared_limit(whose, unknown.over(&set.figures), set.law))
         })
     }
 
-    fn shared_limit(&self, whose: Scope, known: Known, law: Option<LawName>, scope: &Scope) -> SharedLimit {
+    /// Of the share that is set for what those who share it have in common, whichever of them comes first.
+    fn shared_limit(&self, whose: Scope, known: Known, law: Option<LawName>) -> SharedLimit {
         let throttle = ThrottleSettings { law: law.unwrap_or(self.throttle.law), ..self.throttle.clone() };
-        SharedLimit { scope: whose, limits: known.limits(self.share_for(scope)), throttle }
+        let limits = known.limits(self.share_for(&whose.service_scope()));
+        SharedLimit { scope: whose, limits, throttle }
     }
 
     /// The share of what is known that a scope may use.

@@ -423,10 +423,13 @@ impl TokenBucket {
     ) {
         self.update(now, waiting, Duration::ZERO);
         let changed = limits != self.law.get().limits() || settings.law != self.settings.law;
+        let most = self.law.capacity();
         self.law.reconfigure(limits, &settings, now);
         if self.window().map(|window| window.period()) != limits.window() {
             let window = window(&self.law, now, wall);
             self.set_window(window);
+        } else if changed {
+            self.resize_window(most);
         }
         if let Some(lowest) = self.named().and_then(|named| named.lowest(now)) {
             self.law.get_mut().name_limit(now, lowest);
@@ -435,6 +438,17 @@ impl TokenBucket {
         if changed {
             self.tokens = self.tokens.min(self.capacity(now));
         }
+    }
+
+    /// The window under way is of the new size at once, unless less than the `most` that there was is known to be served.
+    fn resize_window(&mut self, most: f64) {
+        let size = self.law.capacity();
+        let more = self.window_mut().map_or(0.0, |window| {
+            let learned = if window.size() < most { window.size() } else { size };
+            window.resize(size.min(learned))
+        });
+        // What was taken of it counts, but is not paid off by the next.
+        self.tokens = (self.tokens + more).max(self.tokens.min(0.0));
     }
 
     // ===== what few have =====
