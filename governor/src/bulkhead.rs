@@ -75,7 +75,7 @@ impl Bulkhead {
         }
         let (next, spent) = {
             let mut line = self.line.lock();
-            let next = line.remove(place).and_then(|_| self.first_if_room(&mut line));
+            let next = if line.remove(place) { self.first_if_room(&mut line) } else { None };
             self.close_line_if_empty(&line);
             (next, line.take_spent())
         };

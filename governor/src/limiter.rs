@@ -7,9 +7,11 @@
 //! those already in line and a higher one lets them go early. A call that cannot be served before its deadline is
 //! told so at once, when it comes and again whenever the rate or the pause changes.
 //!
-//! An acquisition over several buckets stands in the line of the first bucket that cannot serve it while keeping its
-//! place in those before, and takes from all in one step: no token is spent while another is waited for.
+//! An acquisition over several buckets takes from all in one step: no token is spent while another is waited for. Until then it
+//! stands in the line of one that cannot serve it, so that it holds up nobody who does not use that one, and has
+//! [`claims`] on the others, so that they serve it when its turn comes.
 
+mod claims;
 mod law;
 mod named;
 mod quota;
@@ -28,6 +30,7 @@ use crate::config::{Counts, Limits, ThrottleSettings};
 use crate::scope::Scope;
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, Turn, WaitList, Waiter, wake};
+use claims::Claims;
 use law::AnswerEffect;
 pub use law::Phase;
 pub(crate) use law::{Answer, AnswerKind};
@@ -53,6 +56,8 @@ pub(crate) struct Bucket {
 struct State {
     tokens: TokenBucket,
     line: WaitList,
+    /// Of those who stand in another line.
+    claims: Claims,
 }
 
 impl Bucket {
@@ -69,7 +74,7 @@ impl Bucket {
             scope,
             counts_units: AtomicBool::new(tokens.counts() == Counts::Units),
             heeds_answers: AtomicBool::new(tokens.heeds_answers()),
-            state: Mutex::new(State { tokens, line: WaitList::default() }),
+            state: Mutex::new(State { tokens, line: WaitList::default(), claims: Claims::default() }),
         }
     }
 
@@ -191,7 +196,7 @@ impl Bucket {
     /// Takes the cost if it lies ready and nobody waits.
     fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
         let mut state = self.state.lock();
-        if state.line.is_empty() { state.tokens.take_if_ready(cost, now) } else { None }
+        if state.is_undisputed() { state.tokens.take_if_ready(cost, now) } else { None }
     }
 
     /// Makes everyone in line ask again.
@@ -204,7 +209,7 @@ impl Bucket {
     pub(crate) fn is_neutral(&self, now: Timestamp) -> bool {
         let mut state = self.state.lock();
         state.refill(now);
-        state.tokens.is_neutral() && state.line.is_empty()
+        state.tokens.is_neutral() && state.is_undisputed()
     }
 
     pub(crate) fn view(&self, now: Timestamp) -> BucketView {
@@ -215,6 +220,12 @@ impl Bucket {
 }
 
 impl State {
+    /// Nobody waits, here or for another bucket besides this.
+    #[inline]
+    fn is_undisputed(&self) -> bool {
+        self.line.is_empty() && self.claims.is_empty()
+    }
+
     fn refill(&mut self, now: Timestamp) {
         self.tokens.refill(now, !self.line.is_empty());
     }
@@ -235,25 +246,50 @@ impl State {
         wakers
     }
 
-    /// What `place` has to wait for; `None` if it is served now. Leaves its earlier entry out of the line.
+    /// What `place` has to wait for; `None` if it is served now.
     fn ask(&mut self, place: Place, cost: f64, now: Timestamp) -> Option<Wait> {
         self.refill(now);
         let first = self.line.is_turn(place, now);
-        let entry = self.line.remove(place);
-        let turn = match entry {
-            Some(turn) if !first => turn,
-            _ if first => self.tokens.turn(0.0, cost, now),
-            _ => self.tokens.turn(self.line.cost_before(place), cost, now),
-        };
-        let ready_at = turn.ready_at;
-        if first && ready_at <= now {
-            return None;
+        if first {
+            return self.wait_of_first(place, cost, now);
         }
-        // Far from its time there is little to find out, so it asks halfway there. When its time has come and others
-        // are still before it, they are about to be served, or absent, which shows after the grace.
-        let halfway = now + (ready_at.until(now) / 2).max(RECHECK);
-        let asks_at = if ready_at <= now { now + GRACE } else { ready_at.min(halfway) };
-        Some(Wait { turn, asks_at })
+        let planned = self.line.turn(place);
+        let turn = planned.unwrap_or_else(|| self.tokens.turn(self.line.cost_before(place), cost, now));
+        Some(Wait::for_turn(turn, now))
+    }
+
+    /// Nobody present stands before it here. It may still come too early for one who waits elsewhere.
+    fn wait_of_first(&self, place: Place, cost: f64, now: Timestamp) -> Option<Wait> {
+        let mut turn = self.tokens.turn(0.0, cost, now);
+        let mut lapses_at = None;
+        for (claim, by_then) in self.claims.before(place, now) {
+            let behind = self.tokens.turn(by_then, cost, now);
+            if behind.ready_at > claim.due().max(now) && behind.ready_at > turn.ready_at {
+                turn = behind;
+                lapses_at = Some(claim.lapses_at());
+            }
+        }
+        (turn.ready_at > now).then(|| {
+            let wait = Wait::for_turn(turn, now);
+            Wait { asks_at: lapses_at.map_or(wait.asks_at, |lapses_at| wait.asks_at.min(lapses_at)), ..wait }
+        })
+    }
+
+    /// In line here, and without a claim.
+    fn stand(&mut self, place: Place, waiter: Waiter) {
+        self.claims.withdraw(place);
+        self.line.put(place, waiter);
+    }
+
+    /// Not in line here, but with a claim.
+    fn claim(&mut self, place: Place, cost: f64, due: Timestamp, now: Timestamp) {
+        self.line.remove(place);
+        self.claims.make(place, cost, due, now);
+    }
+
+    fn leave(&mut self, place: Place) {
+        self.line.remove(place);
+        self.claims.withdraw(place);
     }
 }
 
@@ -266,6 +302,17 @@ struct Wait {
     turn: Turn,
     /// When to ask again if nothing wakes it.
     asks_at: Timestamp,
+}
+
+impl Wait {
+    fn for_turn(turn: Turn, now: Timestamp) -> Self {
+        let ready_at = turn.ready_at;
+        // Far from its time there is little to find out, so it asks halfway there. When its time has come and others
+        // are still before it, they are about to be served, or absent, which shows after the grace.
+        let halfway = now + (ready_at.until(now) / 2).max(RECHECK);
+        let asks_at = if ready_at <= now { now + GRACE } else { ready_at.min(halfway) };
+        Wait { turn, asks_at }
+    }
 }
 
 /// What asking came to.
@@ -297,7 +344,7 @@ fn take_all_at_once(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) -> Opti
     let mut held = lock_all(buckets);
     let all_ready = held.iter_mut().all(|held| {
         let price = held.bucket.price(units);
-        held.state.line.is_empty() && held.state.tokens.is_ready(price, now)
+        held.state.is_undisputed() && held.state.tokens.is_ready(price, now)
     });
     all_ready.then(|| take_from(&mut held, units, now))
 }
@@ -344,38 +391,21 @@ impl<'a> Acquire<'a> {
             let mut held = lock_all(self.buckets);
             // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
             self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
-            let units = self.units;
-            let waits = held
-                .iter_mut()
-                .enumerate()
-                .find_map(|(index, held)| Some((index, held.state.ask(self.place, held.bucket.price(units), now)?)));
-            let (asked, wakers) = match waits {
+            let stood = held.iter().position(|held| held.state.line.turn(self.place).is_some());
+            let (asked, wakers) = match self.first_wait(&mut held, stood, now) {
                 None => {
-                    self.tickets = take_from(&mut held, units, now);
+                    held.iter_mut().for_each(|held| held.state.leave(self.place));
+                    self.tickets = take_from(&mut held, self.units, now);
                     (Asked::Taken, call_firsts(&mut held, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.turn.expected_at) => {
-                    held.iter_mut().for_each(|held| {
-                        held.state.line.remove(self.place);
-                    });
+                    held.iter_mut().for_each(|held| held.state.leave(self.place));
                     (Asked::TooLate(wait.turn.expected_at), call_firsts(&mut held, now))
                 }
                 Some((index, wait)) => {
-                    let (waiting, beyond) = held.split_at_mut(index + 1);
-                    for held in waiting {
-                        let waiter = Waiter {
-                            waker: waker.clone(),
-                            asks_by: wait.asks_at,
-                            cost: held.bucket.price(units),
-                            deadline: self.deadline,
-                            turn: wait.turn,
-                        };
-                        held.state.line.put(self.place, waiter);
-                    }
-                    for held in beyond.iter_mut() {
-                        held.state.line.remove(self.place);
-                    }
-                    (Asked::Wait(wait.asks_at), call_firsts(beyond, now))
+                    self.stand_at(&mut held, index, wait, now, waker);
+                    let left = stood.filter(|stood| *stood != index).map(|stood| &mut held[stood]);
+                    (Asked::Wait(wait.asks_at), call_firsts(left, now))
                 }
             };
             (asked, wakers, take_spent(&mut held))
@@ -385,6 +415,29 @@ impl<'a> Acquire<'a> {
         asked
     }
 
+    /// A bucket that cannot serve it yet, if there is one: as long as that is so, the one in whose line it stands, as to change
+    /// lines makes others move up and look as well.
+    fn first_wait(&self, held: &mut [Held<'_>], stood: Option<usize>, now: Timestamp) -> Option<(usize, Wait)> {
+        let others = (0..held.len()).filter(|index| Some(*index) != stood);
+        stood.into_iter().chain(others).find_map(|index| {
+            let Held { bucket, state } = &mut held[index];
+            Some((index, state.ask(self.place, bucket.price(self.units), now)?))
+        })
+    }
+
+    fn stand_at(&self, held: &mut [Held<'_>], index: usize, wait: Wait, now: Timestamp, waker: &Waker) {
+        for (other, Held { bucket, state }) in held.iter_mut().enumerate() {
+            let cost = bucket.price(self.units);
+            if other == index {
+                let Wait { turn, asks_at: asks_by } = wait;
+                let waiter = Waiter { waker: waker.clone(), asks_by, cost, deadline: self.deadline, turn };
+                state.stand(self.place, waiter);
+            } else {
+                state.claim(self.place, cost, wait.turn.ready_at, now);
+            }
+        }
+    }
+
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
         give_back(self.buckets, self.units, now);
@@ -392,9 +445,7 @@ impl<'a> Acquire<'a> {
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        change_all(self.buckets, now, |held| {
-            held.state.line.remove(self.place);
-        });
+        change_all(self.buckets, now, |held| held.state.leave(self.place));
     }
 }
 
@@ -413,8 +464,8 @@ fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut Held
     wake(wakers);
 }
 
-fn call_firsts(held: &mut [Held<'_>], now: Timestamp) -> Vec<Waker> {
-    held.iter_mut().filter_map(|held| held.state.line.call_first(now)).collect()
+fn call_firsts<'h, 'b: 'h>(held: impl IntoIterator<Item = &'h mut Held<'b>>, now: Timestamp) -> Vec<Waker> {
+    held.into_iter().filter_map(|held| held.state.line.call_first(now)).collect()
 }
 
 fn take_spent(held: &mut [Held<'_>]) -> Vec<Waker> {

@@ -276,3 +276,20 @@ fn two_that_name_the_same_buckets_in_different_orders_both_get_them() {
         }
     });
 }
+
+#[test]
+fn one_that_needs_two_buckets_and_others_that_need_one_of_them_all_get_theirs() {
+    let law = law();
+    model(move || {
+        // In the order of their locks, which is that of their addresses, so that every run of the model takes them alike.
+        let mut both = [bucket(&law), bucket(&law)];
+        both.sort_by_key(Arc::as_ptr);
+        let others = both.clone().map(|bucket| thread::spawn(move || take(&[bucket]).give_back(NOW)));
+        take(&both).give_back(NOW);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        for bucket in both {
+            let view = bucket.view(NOW);
+            assert_eq!((view.tokens, view.waiting), (1.0, 0));
+        }
+    });
+}

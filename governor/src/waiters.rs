@@ -121,14 +121,19 @@ impl WaitList {
         }
     }
 
-    /// Takes the entry out and says when its turn was to come.
-    pub(crate) fn remove(&mut self, place: Place) -> Option<Turn> {
-        let line = self.0.as_mut()?;
-        let waiter = line.waiters.remove(&place)?;
+    /// When the turn of one in line was to come.
+    pub(crate) fn turn(&self, place: Place) -> Option<Turn> {
+        Some(self.0.as_ref()?.waiters.get(&place)?.turn)
+    }
+
+    /// Whether it was in line.
+    pub(crate) fn remove(&mut self, place: Place) -> bool {
+        let Some(line) = &mut self.0 else { return false };
+        let Some(waiter) = line.waiters.remove(&place) else { return false };
         // Not left to accumulate rounding errors.
         line.total_cost = if line.waiters.is_empty() { 0.0 } else { line.total_cost - waiter.cost };
         line.spent.push(waiter.waker);
-        Some(waiter.turn)
+        true
     }
 
     /// The wakers of entries that are gone, to be dropped without the lock.

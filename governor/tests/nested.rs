@@ -45,7 +45,9 @@ async fn served_by(governor: &Governor, clock: &FakeClock, scopes: &[Scope], sec
             call.admit().await.unwrap().finish(Outcome::Success);
         });
     }
+    // What is due then is due a rounding error later.
     let end = clock.now() + Duration::from_secs(seconds);
+    clock.advance(Duration::from_micros(1));
     let mut served = 0;
     loop {
         for _ in 0..scopes.len() + 2 {
@@ -78,6 +80,28 @@ async fn two_services_keep_together_to_what_their_account_is_granted() {
     // The calls that waited were dropped with the set: nothing is left in line.
     assert_eq!((seen.waiting_for_rate, shared(&seen, "reads").waiting), (0, 0));
     assert_eq!(served_by(&governor, &clock, &scopes, 4).await, 20);
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_what_is_shared_hold_up_none_that_does_not_draw_on_it() {
+    let runs = "ratelimit: { x: { services: { a: { max_rps: 100, burst: 100, shared: { runs: { operations: [Run*], max_rps: 0.001 } } } } } }";
+    let a = Scope::new("x", "1", "", "a");
+    let ssm = Scope::new("aws", "123456789012", "eu-west-1", "ssm");
+    let published = "ratelimit: { aws: { services: { ssm: { max_rps: 200, burst: 200 } } } }";
+    for (yaml, scope, scarce, plenty) in [(runs, a, "Run", "List"), (published, ssm, "GetParameter", "ListCommands")] {
+        let (governor, clock) = governor(yaml);
+        let mut waiting = JoinSet::new();
+        for _ in 0..1_000 {
+            let policy = RetryPolicy::builder().deadline(None).build().unwrap();
+            let mut call = governor.call(&scope.clone().with_operation(scarce)).policy(policy);
+            waiting.spawn(async move { call.admit().await.unwrap().finish(Outcome::Success) });
+        }
+        clock.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(served_by(&governor, &clock, &vec![scope.with_operation(plenty); 10], 1).await, 10, "{plenty}");
+        assert!(waiting.len() > 900, "there was something to wait for");
+    }
 }
 
 #[tokio::test]
