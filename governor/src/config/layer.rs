@@ -97,13 +97,27 @@ partial! {
     }
 }
 
-partial! {
-    Rates {
-        max_rps: Option<At<Option<f64>>>,
-        per_minute: Option<At<f64>>,
-        burst: Option<At<Option<f64>>>,
-        floor_rps: Option<At<f64>>,
-        counts: Option<At<Counts>>,
+/// The figures of one bucket. `per_minute` stands in place of `max_rps` and `burst`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates {
+    pub(super) max_rps: Option<At<Option<f64>>>,
+    pub(super) per_minute: Option<At<f64>>,
+    pub(super) burst: Option<At<Option<f64>>>,
+    pub(super) floor_rps: Option<At<f64>>,
+    pub(super) counts: Option<At<Counts>>,
+}
+
+impl Over for Rates {
+    /// A rate of either kind takes the place of one of the other kind below: only what one layer says is a contradiction.
+    fn over(self, below: Self) -> Self {
+        let (per_second, per_minute) = (self.max_rps.is_some(), self.per_minute.is_some());
+        Rates {
+            max_rps: self.max_rps.over(below.max_rps.filter(|_| !per_minute)),
+            per_minute: self.per_minute.over(below.per_minute.filter(|_| !per_second)),
+            burst: self.burst.over(below.burst.filter(|_| !per_minute)),
+            floor_rps: self.floor_rps.over(below.floor_rps),
+            counts: self.counts.over(below.counts),
+        }
     }
 }
 
@@ -257,13 +271,27 @@ impl Provider {
 
 impl Rates {
     fn read(section: &mut Section<'_>) -> Rates {
-        Rates {
+        let rates = Rates {
             max_rps: section.take("max_rps", optional_number(bounds::RATE)),
             per_minute: section.take("per_minute", number(bounds::BURST)),
             burst: section.take("burst", optional_number(bounds::BURST)),
             floor_rps: section.take("floor_rps", number(bounds::RATE)),
             counts: section.take("counts", one_of(&Counts::ALL, Counts::name)),
-        }
+        };
+        // Here, as another layer may take away the one that contradicts.
+        section.reading().problems.borrow_mut().extend(rates.contradiction());
+        rates
+    }
+
+    /// `per_minute` takes the place of `max_rps` and `burst`. Of two that are both set, one has no effect.
+    pub(super) fn contradiction(&self) -> Option<ConfigProblem> {
+        let per_minute = self.per_minute.as_ref()?;
+        let other = self.max_rps.as_ref().map(|at| ("max_rps", &at.origin));
+        let (key, origin) = other.or(self.burst.as_ref().map(|at| ("burst", &at.origin)))?;
+        Some(
+            per_minute
+                .problem(format!("takes the place of {key}, which is set, too ({origin}): leave out one of them")),
+        )
     }
 }
 

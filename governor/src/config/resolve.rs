@@ -145,20 +145,12 @@ fn figures(rates: Rates) -> Figures {
     }
 }
 
-/// `per_minute` takes the place of `max_rps` and `burst`. Of two that are both set, one has no effect.
+/// A later layer may set a `burst` where `per_minute` is set.
 fn check_rates(provider: &Provider) -> impl Iterator<Item = ConfigProblem> {
     let services = provider.services.values();
     let shared = services.clone().flat_map(|service| service.shared.values()).chain(provider.shared.values());
     let all = std::iter::once(&provider.rates).chain(services.map(|service| &service.rates));
-    all.chain(shared.map(|shared| &shared.rates)).filter_map(|rates| {
-        let per_minute = rates.per_minute.as_ref()?;
-        let other = rates.max_rps.as_ref().map(|at| ("max_rps", &at.origin));
-        let (key, origin) = other.or(rates.burst.as_ref().map(|at| ("burst", &at.origin)))?;
-        Some(
-            per_minute
-                .problem(format!("takes the place of {key}, which is set, too ({origin}): leave out one of them")),
-        )
-    })
+    all.chain(shared.map(|shared| &shared.rates)).filter_map(Rates::contradiction)
 }
 
 /// `base_delay <= max_backoff`. The blame goes to whichever was set; to the base where both were.
