@@ -9,16 +9,17 @@ use crate::scope::{Scope, Verb};
 /// What is known of one service of one provider.
 type Index = HashMap<(&'static str, &'static str), Vec<&'static PublishedLimit>>;
 
-/// What is known of the scope's service, and then of every service of its provider; limits with a condition are left out, as nothing tells
-/// whether it is met.
+/// Limits with a condition are left out, as nothing tells whether it is met.
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index::new();
+    for limit in published().filter(|limit| limit.condition.is_none()) {
+        index.entry((limit.provider, limit.service)).or_default().push(limit);
+    }
+    index
+});
+
+/// What is known of the scope's service, and then of every service of its provider.
 fn of_scope(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
-    static INDEX: LazyLock<Index> = LazyLock::new(|| {
-        let mut index = Index::new();
-        for limit in published().filter(|limit| limit.condition.is_none()) {
-            index.entry((limit.provider, limit.service)).or_default().push(limit);
-        }
-        index
-    });
     let find = |service| INDEX.get(&(scope.provider(), service)).into_iter().flatten().copied();
     let every = (scope.service() != "*").then_some("*");
     find(scope.service()).chain(every.into_iter().flat_map(find))
@@ -30,6 +31,16 @@ pub(crate) fn own(scope: &Scope) -> Option<&'static PublishedLimit> {
     let is_its = |limit: &&PublishedLimit| scope.operation().is_some() || limit.service == "*";
     let each = of_scope(scope).filter(|limit| limit.counted == Counted::Each && limit.holds_for(scope)).filter(is_its);
     each.max_by_key(|limit| (limit.service != "*", limit.exactness(scope), !limit.verbs.is_empty()))
+}
+
+/// Whether anything is known of the scope's service itself.
+pub(crate) fn knows_service(scope: &Scope) -> bool {
+    INDEX.contains_key(&(scope.provider(), scope.service()))
+}
+
+/// The operations of the scope's service of which something is known; of a pattern, what it has instead of the star is nothing.
+pub(crate) fn operations(scope: &Scope) -> impl Iterator<Item = &'static str> {
+    of_scope(scope).flat_map(|limit| limit.operations).map(|pattern| pattern.trim_matches('*'))
 }
 
 /// The limits that operations of the scope's service share, and that services of its provider do.

@@ -283,6 +283,10 @@ impl Rates {
         rates
     }
 
+    pub(super) fn has_rate(&self) -> bool {
+        self.max_rps.is_some() || self.per_minute.is_some()
+    }
+
     /// `per_minute` takes the place of `max_rps` and `burst`. Of two that are both set, one has no effect.
     pub(super) fn contradiction(&self) -> Option<ConfigProblem> {
         let per_minute = self.per_minute.as_ref()?;

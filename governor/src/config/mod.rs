@@ -60,7 +60,8 @@
 //! at 20 calls per second, and [its law](crate::control) says whether it stays there.
 //!
 //! `per_minute` stands in place of `max_rps` and `burst`: the three are not set together. Set in a later layer, or for a provider
-//! over the defaults, it takes away those that are set below it, and a `max_rps` takes away a `per_minute`.
+//! over the defaults, it takes away those that are set below it, and a `max_rps` takes away a `per_minute`. A `burst` where nothing
+//! but a `per_minute` holds, set or published, is refused.
 //!
 //! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
 //! 1000000, durations above 0 up to 365 days.
@@ -169,6 +170,7 @@ use std::sync::Arc;
 
 mod bounds;
 mod builder;
+mod effect;
 mod env;
 mod error;
 mod layer;

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use super::Config;
+use super::effect;
 use super::error::ConfigProblem;
 use super::layer::{Layer, Provider, Rates, Shared};
 use super::read::At;
@@ -15,19 +16,21 @@ use super::settings::{BreakerSettings, Limits, ProviderSettings, RetrySettings, 
 pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config {
     let enabled = value(&layer.enabled, true);
     let Layer { defaults, providers, .. } = layer;
-    let mut finish = |provider: Provider| {
-        for problem in check_delays(&provider).into_iter().chain(check_rates(&provider)) {
+    let mut finish = |name: Option<&str>, provider: Provider| {
+        let settings = settings(provider.clone(), enabled);
+        let more_than_one_key = check_delays(&provider).into_iter().chain(check_rates(&provider));
+        for problem in more_than_one_key.chain(effect::problems(name, &provider, &settings)) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }
         }
-        settings(provider, enabled)
+        settings
     };
-    let generic = finish(defaults.clone());
+    let generic = finish(None, defaults.clone());
     let providers: BTreeMap<_, _> = providers
         .into_iter()
         .map(|(name, provider)| {
-            let settings = finish(provider.over_defaults(&name, defaults.clone()));
+            let settings = finish(Some(&name), provider.over_defaults(&name, defaults.clone()));
             (name, settings)
         })
         // A provider that is named without being different is as one that is not named.

@@ -229,6 +229,12 @@ impl ProviderSettings {
     /// and verbs are compared without regard to ASCII case, operations exactly. Of what is known the
     /// [share](ProviderSettings::share) is taken.
     pub fn limits_for(&self, scope: &Scope) -> Limits {
+        let wide = self.wide(scope);
+        self.overrides(scope).fold(wide, |known, found| known.over(&found.figures)).limits(self.share_for(scope))
+    }
+
+    /// What holds for a scope where no override says otherwise.
+    fn wide(&self, scope: &Scope) -> Known {
         let floor_rps = self.services.floor_rps;
         let generic = match (self.limits.ceiling(), self.limits.window()) {
             (None, _) => Rate::Unknown,
@@ -239,8 +245,18 @@ impl ProviderSettings {
         let generic = Known { rate: generic, burst, floor_rps, counts, published: false };
         let is_set = self.overrides(scope).any(|found| found.figures.rate.is_some());
         let published = if is_set || !self.published { None } else { published(scope) };
-        let known = published.map_or(generic, |limit| limit.known(floor_rps));
-        self.overrides(scope).fold(known, |known, found| known.over(&found.figures)).limits(self.share_for(scope))
+        published.map_or(generic, |limit| limit.known(floor_rps))
+    }
+
+    /// Whether a scope has the burst that is set under `key`: nothing narrower sets another, and its calls do not come by the minute.
+    pub(super) fn uses_burst(&self, scope: &Scope, key: &str) -> bool {
+        let (mut known, mut is_used) = (self.wide(scope), false);
+        for found in self.overrides(scope) {
+            known = known.over(&found.figures);
+            let sets_it = found.figures.rate.is_some() || found.figures.burst.is_some();
+            is_used = (is_used && !sets_it) || (found.key == key && !matches!(known.rate, Rate::PerMinute(_)));
+        }
+        is_used
     }
 
     /// The buckets that a scope's calls take from besides their own, the narrowest first: those that are set under `shared`,
