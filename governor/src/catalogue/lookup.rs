@@ -33,6 +33,11 @@ pub(crate) fn own(scope: &Scope) -> Option<&'static PublishedLimit> {
     each.max_by_key(|limit| (limit.service != "*", limit.exactness(scope), !limit.verbs.is_empty()))
 }
 
+/// The buckets that operations, or services, share.
+pub(crate) fn shared_buckets() -> impl Iterator<Item = &'static PublishedLimit> {
+    INDEX.values().flatten().copied().filter(|limit| limit.shared_name().is_some())
+}
+
 /// Whether anything is known of the scope's service itself.
 pub(crate) fn knows_service(scope: &Scope) -> bool {
     INDEX.contains_key(&(scope.provider(), scope.service()))
@@ -45,7 +50,7 @@ pub(crate) fn operations(scope: &Scope) -> impl Iterator<Item = &'static str> {
 
 /// The limits that operations of the scope's service share, and that services of its provider do.
 pub(crate) fn groups(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
-    of_scope(scope).filter(|limit| matches!(limit.counted, Counted::Together { .. }))
+    of_scope(scope).filter(|limit| limit.shared_name().is_some())
 }
 
 /// Those that the scope itself shares.
@@ -54,6 +59,19 @@ pub(crate) fn together(scope: &Scope) -> impl Iterator<Item = &'static Published
 }
 
 impl PublishedLimit {
+    /// The name of the bucket, if it is one that operations or services share.
+    pub(crate) fn shared_name(&self) -> Option<&'static str> {
+        match self.counted {
+            Counted::Together { name, .. } => Some(name),
+            Counted::Each | Counted::Allowance => None,
+        }
+    }
+
+    /// The service that it is of, if it is not of all.
+    pub(crate) fn of_service(&self) -> Option<&'static str> {
+        Some(self.service).filter(|service| *service != "*")
+    }
+
     fn holds_for(&self, scope: &Scope) -> bool {
         fits(self.verbs, self.operations.iter().copied(), scope)
     }

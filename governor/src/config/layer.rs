@@ -28,6 +28,12 @@ impl<T> Over for Option<At<T>> {
     }
 }
 
+impl Over for At<()> {
+    fn over(self, _: Self) -> Self {
+        self
+    }
+}
+
 impl<V: Over> Over for BTreeMap<String, V> {
     fn over(self, mut below: Self) -> Self {
         for (key, value) in self {
@@ -45,7 +51,7 @@ impl<V: Over> Over for BTreeMap<String, V> {
 macro_rules! partial {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug)]
         pub(super) struct $name {
             $(pub(super) $field: $type,)*
         }
@@ -60,6 +66,7 @@ macro_rules! partial {
 
 partial! {
     /// What stands under `ratelimit`.
+    #[derive(Default)]
     Layer {
         enabled: Option<At<bool>>,
         defaults: Provider,
@@ -68,6 +75,7 @@ partial! {
 }
 
 partial! {
+    #[derive(Default)]
     Provider {
         enabled: Option<At<bool>>,
         account_concurrency: Option<At<u32>>,
@@ -122,8 +130,9 @@ impl Over for Rates {
 }
 
 partial! {
-    /// What is set for a bucket that operations, or services, share.
+    /// What is set for a bucket that operations, or services, share, and the place where it is named.
     Shared {
+        place: At<()>,
         enabled: Option<At<bool>>,
         operations: Option<At<Vec<String>>>,
         verbs: Option<At<Vec<Verb>>>,
@@ -232,6 +241,15 @@ impl Provider {
         self.over(defaults)
     }
 
+    /// The buckets in common that are set, each with the key of the service whose operations share it, if it is not for services.
+    pub(super) fn shared_buckets(&self) -> impl Iterator<Item = (Option<&str>, &str, &Shared)> {
+        let of_services = self.services.values().flat_map(|service| {
+            let key = Some(service.key.as_str());
+            service.shared.iter().map(move |(name, set)| (key, name.as_str(), set))
+        });
+        of_services.chain(self.shared.iter().map(|(name, set)| (None, name.as_str(), set)))
+    }
+
     fn read(mut section: Section<'_>) -> Provider {
         let mut breaker = section.section("breaker");
         let mut throttle = section.section("throttle");
@@ -307,8 +325,10 @@ fn read_shared(section: Section<'_>) -> BTreeMap<String, Shared> {
             reading.report(path, line, message);
             continue;
         }
+        let place = At { value: (), path: path.clone(), origin: reading.source.at(line) };
         let mut section = Section::new(reading, path, node);
         let shared = Shared {
+            place,
             enabled: section.take("enabled", boolean),
             operations: section.take("operations", names),
             verbs: section.take("verbs", several_of(&Verb::ALL, Verb::code)),

@@ -152,6 +152,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A name that is not published there and that no layer gives a rate (`max_rps`, `max_rps: none` or `per_minute`) is refused, as it
+//! would have no effect. What is published stays a known name where `published: false` does without it.
+//!
 //! [`Inspection::shared`](crate::Inspection) shows them. A throttle does not say which of its buckets was empty at the server:
 //! of those here, the ones that are nearly empty, too, are slowed.
 //!

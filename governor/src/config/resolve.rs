@@ -19,7 +19,7 @@ pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config
     let mut finish = |name: Option<&str>, provider: Provider| {
         let settings = settings(provider.clone(), enabled);
         let more_than_one_key = check_delays(&provider).into_iter().chain(check_rates(&provider));
-        for problem in more_than_one_key.chain(effect::problems(name, &provider, &settings)) {
+        for problem in more_than_one_key.chain(effect::problems(name, &provider, &settings, &providers)) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }
@@ -28,10 +28,10 @@ pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config
     };
     let generic = finish(None, defaults.clone());
     let providers: BTreeMap<_, _> = providers
-        .into_iter()
+        .iter()
         .map(|(name, provider)| {
-            let settings = finish(Some(&name), provider.over_defaults(&name, defaults.clone()));
-            (name, settings)
+            let settings = finish(Some(name), provider.clone().over_defaults(name, defaults.clone()));
+            (name.clone(), settings)
         })
         // A provider that is named without being different is as one that is not named.
         .filter(|(_, settings)| *settings != generic)
@@ -150,10 +150,8 @@ fn figures(rates: Rates) -> Figures {
 
 /// A later layer may set a `burst` where `per_minute` is set.
 fn check_rates(provider: &Provider) -> impl Iterator<Item = ConfigProblem> {
-    let services = provider.services.values();
-    let shared = services.clone().flat_map(|service| service.shared.values()).chain(provider.shared.values());
-    let all = std::iter::once(&provider.rates).chain(services.map(|service| &service.rates));
-    all.chain(shared.map(|shared| &shared.rates)).filter_map(Rates::contradiction)
+    let all = std::iter::once(&provider.rates).chain(provider.services.values().map(|service| &service.rates));
+    all.chain(provider.shared_buckets().map(|(_, _, shared)| &shared.rates)).filter_map(Rates::contradiction)
 }
 
 /// `base_delay <= max_backoff`. The blame goes to whichever was set; to the base where both were.

@@ -144,6 +144,11 @@ impl Grant {
 }
 
 impl PublishedLimit {
+    /// So many in each minute of the clock, all of which may be used at once.
+    pub(super) fn is_by_the_minute(&self) -> bool {
+        matches!(self.known(Limits::DEFAULT_FLOOR_RPS).rate, Rate::PerMinute(_))
+    }
+
     fn known(&self, floor_rps: f64) -> Known {
         let counts = if self.unit.is_some() { Counts::Units } else { Counts::Calls };
         self.grant.known(floor_rps, counts)
@@ -279,7 +284,7 @@ impl ProviderSettings {
     /// A published bucket, with what is set for it.
     fn published_shared(&self, scope: &Scope, limit: &PublishedLimit) -> Option<(Per, SharedLimit)> {
         let Counted::Together { name, per } = limit.counted else { return None };
-        let service = Some(limit.service).filter(|service| *service != "*");
+        let service = limit.of_service();
         let set = self.services.shared.iter().find(|set| set.is_named(service, name));
         let verbs = set.and_then(|set| set.verbs.as_deref()).unwrap_or(limit.verbs);
         let fits = match set.and_then(|set| set.operations.as_ref()) {
@@ -306,10 +311,8 @@ impl ProviderSettings {
             published: false,
         };
         let (per, verbs) = (set.per.unwrap_or(Per::Region), set.verbs.as_deref().unwrap_or_default());
-        let is_published = |limit: &PublishedLimit| {
-            let service = Some(limit.service).filter(|service| *service != "*");
-            matches!(limit.counted, Counted::Together { name, .. } if set.is_named(service, name))
-        };
+        let is_published =
+            |limit: &PublishedLimit| limit.shared_name().is_some_and(|name| set.is_named(limit.of_service(), name));
         let is_its_own = set.figures.rate.is_some() && !(self.published && catalogue::groups(scope).any(is_published));
         (is_its_own && set.enabled != Some(false) && set.may_fit(scope)).then(|| {
             let whose = shared_scope(scope, per, set.service.is_some(), verbs, &set.name);

@@ -54,3 +54,82 @@ fn a_burst_that_some_call_has_is_not_refused() {
         assert!(yaml(&format!("ratelimit: {{ {text} }}")).is_ok(), "{text}");
     }
 }
+
+#[test]
+fn a_shared_bucket_that_is_neither_published_nor_given_a_rate_is_refused_by_its_key() {
+    for (text, path) in [
+        (
+            "aws: { services: { ec2: { shared: { run-instance: { enabled: false } } } } }",
+            "aws.services.ec2.shared.run-instance",
+        ),
+        ("aws: { services: { ec2: { shared: { parameter-reads: {} } } } }", "aws.services.ec2.shared.parameter-reads"),
+        ("aws: { shared: { run-instances: { enabled: false } } }", "aws.shared.run-instances"),
+        (
+            "azure: { services: { network: { shared: { subscription-reads: {} } } } }",
+            "azure.services.network.shared.subscription-reads",
+        ),
+        ("aws: { shared: { subscription-reads: { enabled: false } } }", "aws.shared.subscription-reads"),
+        ("x: { shared: { a: { burst: 5, per: account, operations: [List] } } }", "x.shared.a"),
+        ("defaults: { shared: { a: {} } }, x: { max_rps: 3 }", "defaults.shared.a"),
+        (
+            "defaults: { shared: { a: {} } }, x: { services: { b: { shared: { a: { max_rps: 1 } } } } }",
+            "defaults.shared.a",
+        ),
+        ("defaults: { shared: { a: { max_rps: 1 } } }, x: { shared: { b: {} } }", "x.shared.b"),
+    ] {
+        let error = yaml(&format!("ratelimit: {{ {text} }}")).unwrap_err();
+        assert_eq!(places(&error), [(format!("ratelimit.{path}").as_str(), Some(1))], "{text}");
+        assert!(error.to_string().contains("unknown shared bucket `"), "{error}");
+    }
+    let message = |text: &str| yaml(&format!("ratelimit: {{ {text} }}")).unwrap_err().to_string();
+    let wrong = message("aws: { services: { ec2: { shared: { run-instance: {} } } } }");
+    assert!(wrong.contains("published here: ") && wrong.contains("run-instances"), "{wrong}");
+    let wrong = message("aws: { shared: { run-instances: {} } }");
+    assert!(wrong.contains("it is published for ec2"), "{wrong}");
+    let wrong = message("azure: { services: { network: { shared: { subscription-reads: {} } } } }");
+    assert!(wrong.contains("published for all services"), "{wrong}");
+
+    let error = Config::builder().provider("x", |x| x.shared("a", |a| a.enabled(false))).build().unwrap_err();
+    assert_eq!(
+        (error.problems()[0].path(), error.problems()[0].origin()),
+        ("ratelimit.x.shared.a", &ConfigOrigin::Code)
+    );
+    let variable = "CLOUD_GOVERNOR__X__SHARED__A__ENABLED";
+    let error = Config::builder()
+        .yaml("ratelimit: { x: { shared: { b: { max_rps: 1 } } } }", "test.yaml")
+        .variables([(variable, "false")])
+        .build()
+        .unwrap_err();
+    assert!(error.to_string().contains(variable), "{error}");
+}
+
+#[test]
+fn a_shared_bucket_whose_rate_another_layer_sets_or_that_is_published_is_not_refused() {
+    for text in [
+        "aws: { services: { EC2: { shared: { run-instances: {} } } } }",
+        "aws: { published: false, services: { ec2: { shared: { run-instances: { enabled: false, burst: 3 } } } } }",
+        "azure: { shared: { subscription-reads: { burst: 3 } } }",
+        "x: { shared: { a: { max_rps: none } } }",
+        "defaults: { shared: { subscription-reads: { enabled: false } } }",
+        "defaults: { shared: { a: { per: account } } }, x: { shared: { a: { max_rps: 3 } } }",
+        "defaults: { shared: { a: { max_rps: 3 } } }, x: { shared: { a: { per: account } } }",
+    ] {
+        assert!(yaml(&format!("ratelimit: {{ {text} }}")).is_ok(), "{text}");
+    }
+    let config = Config::builder()
+        .variables([("CLOUD_GOVERNOR__X__SHARED__A__BURST", "7")])
+        .yaml("ratelimit: { x: { shared: { a: { max_rps: 3 } } } }", "test.yaml")
+        .build()
+        .unwrap();
+    assert_eq!(config.provider("x").shared_for(&of("s", None))[0].limits, Limits::new(3.0, 7.0, 0.05).unwrap());
+}
+
+#[test]
+fn a_burst_of_a_published_bucket_that_counts_by_the_minute_is_refused() {
+    let of = |text| {
+        format!("ratelimit: {{ gcp: {{ services: {{ cloudasset: {{ shared: {{ feeds: {{ {text} }} }} }} }} }} }}")
+    };
+    let error = yaml(&of("burst: 5")).unwrap_err();
+    assert_eq!(places(&error), [("ratelimit.gcp.services.cloudasset.shared.feeds.burst", Some(1))]);
+    assert!(yaml(&of("burst: 5, max_rps: 3")).is_ok() && yaml(&of("enabled: false")).is_ok());
+}
