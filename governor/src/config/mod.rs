@@ -133,7 +133,7 @@
 //!       dynamodb:
 //!         shared:
 //!           control-plane:
-//!             operations: [CreateTable, UpdateTable, DeleteTable, Describe*]   # all where none is named
+//!             operations: [CreateTable, UpdateTable, DeleteTable, Describe*]   # all where it is left out
 //!             max_rps: 10
 //!             per: region                               # each account has one in each region; or account, or organization
 //!   azure:
@@ -151,6 +151,9 @@
 //! # assert_eq!(shared[0].limits.burst(), 5000.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! `operations: ['*']` names every call that has an operation, in place of those that are published or set in a layer below. An empty
+//! list of `operations` or `verbs` is refused: it could be taken for none and for all.
 //!
 //! A name that is not published there and that no layer gives a rate (`max_rps`, `max_rps: none` or `per_minute`) is refused, as it
 //! would have no effect. What is published stays a known name where `published: false` does without it.

@@ -133,3 +133,26 @@ fn a_burst_of_a_published_bucket_that_counts_by_the_minute_is_refused() {
     assert_eq!(places(&error), [("ratelimit.gcp.services.cloudasset.shared.feeds.burst", Some(1))]);
     assert!(yaml(&of("burst: 5, max_rps: 3")).is_ok() && yaml(&of("enabled: false")).is_ok());
 }
+
+#[test]
+fn an_empty_list_of_operations_or_verbs_is_refused_and_a_star_names_all() {
+    for key in ["operations", "verbs"] {
+        let text =
+            format!("ratelimit: {{ x: {{ services: {{ s: {{ shared: {{ a: {{ max_rps: 1, {key}: [] }} }} }} }} }} }}");
+        let error = yaml(&text).unwrap_err();
+        assert_eq!(places(&error), [(format!("ratelimit.x.services.s.shared.a.{key}").as_str(), Some(1))]);
+        assert!(error.to_string().contains("leave it out for all"), "{error}");
+    }
+    let none: [&str; 0] = [];
+    let set = Config::builder().provider("x", |x| x.shared("a", |a| a.max_rps(1.0).operations(none).verbs([])));
+    let error = set.build().unwrap_err();
+    assert_eq!(places(&error), [("ratelimit.x.shared.a.operations", None), ("ratelimit.x.shared.a.verbs", None)]);
+
+    let list = Scope::new("aws", "1", "eu-west-1", "ec2").with_operation("DescribeTags");
+    let shared = |operations: &str| {
+        let text = format!("{{ run-instances: {{ operations: {operations}, burst: 3 }} }}");
+        let aws = yaml(&format!("ratelimit: {{ aws: {{ services: {{ ec2: {{ shared: {text} }} }} }} }}")).unwrap();
+        aws.provider("aws").shared_for(&list).len()
+    };
+    assert_eq!((shared("['*']"), shared("[RunInstances]")), (1, 0));
+}

@@ -150,6 +150,7 @@ fn what_cannot_be_is_refused_by_its_place() {
         ("{ shared: { x: { verbs: [read, list] } } }", "read or write or delete"),
         ("{ shared: { x: { operations: Get* } } }", "a list of operations"),
         ("{ shared: { x: { operations: ['a*b'] } } }", "has an entry that is no operation"),
+        ("{ shared: { x: { max_rps: 1, operations: ['**'] } } }", "has an entry that is no operation"),
         ("{ shared: { x: { max_rps: 1, size: 3 } } }", "unknown key `size`"),
     ] {
         let problem = problem(&format!("ratelimit: {{ aws: {text} }}"));
