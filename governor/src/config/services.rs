@@ -267,11 +267,22 @@ impl ProviderSettings {
     /// The buckets that a scope's calls take from besides their own, the narrowest first: those that are set under `shared`,
     /// and those that the provider publishes.
     pub fn shared_for(&self, scope: &Scope) -> Vec<SharedLimit> {
+        self.shared(scope, false)
+    }
+
+    /// What is set for a bucket that the scope shares or once shared. It is the same one as long as it is the same's, whichever
+    /// operations it counts.
+    pub(crate) fn limit_of_shared(&self, whose: &Scope, scope: &Scope) -> Option<SharedLimit> {
+        self.shared(scope, true).into_iter().find(|limit| limit.scope == *whose)
+    }
+
+    /// Also those that count other calls of the scope's service only, if `whatever` they count is wanted.
+    fn shared(&self, scope: &Scope, whatever: bool) -> Vec<SharedLimit> {
         let published = self.published.then(|| catalogue::groups(scope)).into_iter().flatten();
-        let published = published.filter_map(|limit| self.published_shared(scope, limit));
+        let published = published.filter_map(|limit| self.published_shared(scope, limit, whatever));
         let set = self.services.shared.iter().filter(|set| set.is_of(scope));
         let mut found: Vec<(Per, SharedLimit)> = Vec::new();
-        for (per, limit) in published.chain(set.filter_map(|set| self.own_shared(scope, set))) {
+        for (per, limit) in published.chain(set.filter_map(|set| self.own_shared(scope, set, whatever))) {
             // What is published and what is set for it are one bucket, and nobody takes from one twice.
             if found.iter().all(|(_, known)| known.scope != limit.scope) {
                 found.push((per, limit));
@@ -282,12 +293,13 @@ impl ProviderSettings {
     }
 
     /// A published bucket, with what is set for it.
-    fn published_shared(&self, scope: &Scope, limit: &PublishedLimit) -> Option<(Per, SharedLimit)> {
+    fn published_shared(&self, scope: &Scope, limit: &PublishedLimit, whatever: bool) -> Option<(Per, SharedLimit)> {
         let Counted::Together { name, per } = limit.counted else { return None };
         let service = limit.of_service();
         let set = self.services.shared.iter().find(|set| set.is_named(service, name));
         let verbs = set.and_then(|set| set.verbs.as_deref()).unwrap_or(limit.verbs);
         let fits = match set.and_then(|set| set.operations.as_ref()) {
+            _ if whatever => true,
             Some(operations) => catalogue::fits(verbs, operations.iter().map(String::as_str), scope),
             None => catalogue::fits(verbs, limit.operations.iter().copied(), scope),
         };
@@ -302,7 +314,7 @@ impl ProviderSettings {
     }
 
     /// A bucket that nothing is published of.
-    fn own_shared(&self, scope: &Scope, set: &SharedOverride) -> Option<(Per, SharedLimit)> {
+    fn own_shared(&self, scope: &Scope, set: &SharedOverride, whatever: bool) -> Option<(Per, SharedLimit)> {
         let unknown = Known {
             rate: Rate::Unknown,
             burst: None,
@@ -314,7 +326,7 @@ impl ProviderSettings {
         let is_published =
             |limit: &PublishedLimit| limit.shared_name().is_some_and(|name| set.is_named(limit.of_service(), name));
         let is_its_own = set.figures.rate.is_some() && !(self.published && catalogue::groups(scope).any(is_published));
-        (is_its_own && set.enabled != Some(false) && set.may_fit(scope)).then(|| {
+        (is_its_own && set.enabled != Some(false) && (whatever || set.may_fit(scope))).then(|| {
             let whose = shared_scope(scope, per, set.service.is_some(), verbs, &set.name);
             (per, self.shared_limit(whose, unknown.over(&set.figures), set.law))
         })

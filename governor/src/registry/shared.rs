@@ -19,14 +19,14 @@ pub(super) struct SharedBuckets(HashMap<Scope, Known>);
 #[derive(Debug)]
 struct Known {
     bucket: Arc<Bucket>,
-    /// One of the scopes that share it, by which its limits are found again.
+    /// One of the scopes that shared it, by which its limits are found again.
     example: Scope,
 }
 
 impl Known {
     /// What is set for it, if it is to be there at all.
     fn limit(&self, settings: &ProviderSettings) -> Option<SharedLimit> {
-        settings.shared_for(&self.example).into_iter().find(|limit| limit.scope == *self.bucket.scope())
+        settings.limit_of_shared(self.bucket.scope(), &self.example)
     }
 }
 
