@@ -63,6 +63,9 @@
 //! over the defaults, it takes away those that are set below it, and a `max_rps` takes away a `per_minute`. A `burst` where nothing
 //! but a `per_minute` holds, set or published, is refused.
 //!
+//! `ec2.*` is a pattern as `ec2.Describe*` is, and not the service `ec2`: it names every operation of it, lies over what is set for the
+//! service and for a verb, gives each operation a bucket of its own, and takes no `per_operation` and no `shared`.
+//!
 //! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
 //! 1000000, durations above 0 up to 365 days.
 //!
@@ -115,7 +118,9 @@
 //! up, and then wait for the next full minute. That wants a clock that is right within a quarter of a second.
 //!
 //! A `share` below 1 leaves the rest of every known limit to others: published, configured or named by the server. What is not
-//! known is shared by finding out.
+//! known is shared by finding out. Of a bucket in common the share is that of the service whose operations have it in common, or of a
+//! verb of it that it counts alone, else that of the provider: a `share` of an operation or of a pattern (`ec2.Describe*`) is one of the
+//! operations' own buckets and does not reach it, as others take from it, too.
 //!
 //! # Buckets in common
 //!

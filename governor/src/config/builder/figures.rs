@@ -79,7 +79,8 @@ impl ServiceBuilder {
         self.set(&["per_operation"], Value::Bool(per_operation))
     }
 
-    /// The share of what is known that is used, above 0 and at most 1: what is left over is for others.
+    /// The share of what is known that is used, above 0 and at most 1: what is left over is for others. That of an operation or
+    /// of a pattern does not reach the buckets that operations share.
     pub fn share(self, share: f64) -> Self {
         self.set(&["share"], Value::Number(share))
     }
