@@ -66,6 +66,16 @@ pub(crate) fn leaf_scope(scope: &Scope, settings: &ProviderSettings) -> Scope {
     if settings.is_per_operation(scope) { scope.clone() } else { scope.service_scope() }
 }
 
+/// Of all these, a tenth of the most there may be: those that were used the longest ago.
+fn oldest_tenth(mut unused: Vec<(Timestamp, Scope)>) -> impl Iterator<Item = Scope> {
+    // Not sorted: a million scopes in turn come here two hundred times.
+    let oldest = (MAX_LEAVES / 10).min(unused.len());
+    if oldest < unused.len() {
+        unused.select_nth_unstable_by_key(oldest, |(used_at, _)| *used_at);
+    }
+    unused.into_iter().take(oldest).map(|(_, scope)| scope)
+}
+
 impl Registry {
     pub(crate) fn new(config: Config, shared: Arc<Shared>) -> Self {
         Registry {
@@ -102,9 +112,15 @@ impl Registry {
         let key = leaf_scope(scope, &settings);
         let leaf = self.leaf(&key, provider, &settings, targets, now);
         let wall = wall(&*self.shared.clock);
-        let shared =
-            settings.shared_for(scope).into_iter().filter_map(|limit| self.buckets.get(limit, scope, now, wall));
-        let target = Arc::new(Target::new(scope.clone(), leaf, Arc::clone(&settings), shared));
+        let mut makeshift = *leaf.scope() != key;
+        let mut shared = Vec::new();
+        for limit in settings.shared_for(scope) {
+            match self.buckets.get(limit, scope, targets, now, wall) {
+                Some(bucket) => shared.push(bucket),
+                None => makeshift = true,
+            }
+        }
+        let target = Arc::new(Target::new(scope.clone(), leaf, Arc::clone(&settings), shared, makeshift));
         if !target.is_makeshift() {
             targets.put(&target);
         }
@@ -167,18 +183,9 @@ impl Registry {
 
     /// Makes room by forgetting the tenth of the leaves that have been out of use the longest. False if all are in use.
     fn forget_oldest(&mut self, now: Timestamp) -> bool {
-        let mut unused: Vec<(Timestamp, Scope)> = self
-            .leaves
-            .iter()
-            .filter(|(_, leaf)| Arc::strong_count(leaf) == 1)
-            .map(|(scope, leaf)| (leaf.used_at(), scope.clone()))
-            .collect();
-        // Not sorted: a million scopes in turn come here two hundred times.
-        let oldest = (MAX_LEAVES / 10).min(unused.len());
-        if oldest < unused.len() {
-            unused.select_nth_unstable_by_key(oldest, |(used_at, _)| *used_at);
-        }
-        unused.iter().take(oldest).for_each(|(_, scope)| self.forget(scope));
+        let unused = self.leaves.iter().filter(|(_, leaf)| Arc::strong_count(leaf) == 1);
+        let unused = unused.map(|(scope, leaf)| (leaf.used_at(), scope.clone())).collect();
+        oldest_tenth(unused).for_each(|scope| self.forget(&scope));
         self.drop_unused(now);
         self.leaves.len() < MAX_LEAVES
     }

@@ -224,6 +224,52 @@ async fn reset_lets_those_in_a_pause_go_at_once() {
     assert_eq!(start.elapsed(), secs(0.0));
 }
 
+/// A bucket in common of these operations, of ten calls.
+fn in_common(operations: &str) -> String {
+    let set = format!("{operations}, max_rps: 0.001, burst: 10");
+    format!("ratelimit: {{ x: {{ max_rps: 100, services: {{ a: {{ shared: {{ all: {{ {set} }} }} }} }} }} }}")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_in_common_keeps_what_was_learned_also_if_whoever_took_from_it_first_no_longer_does() {
+    let governor = governor(&in_common("operations: [List, Get]"));
+    let of = |operation: &str| Scope::new("x", "1", "", "a").with_operation(operation);
+    for operation in ["List", "List", "List", "List", "Get", "Get"] {
+        admit(&mut governor.call(&of(operation))).await.finish(Outcome::Success);
+    }
+    let tokens = |operation: &str| {
+        let shared = governor.inspect(&of(operation)).unwrap().shared;
+        shared.iter().map(|bucket| bucket.tokens.round()).collect::<Vec<_>>()
+    };
+    assert_eq!(tokens("Get"), [4.0]);
+    governor.reconfigure(config(&in_common("operations: [Get]")));
+    admit(&mut governor.call(&of("Get"))).await.finish(Outcome::Success);
+    assert_eq!((tokens("Get"), tokens("List")), (vec![3.0], vec![]));
+    // Once more, and those who take from it now have not before.
+    governor.reconfigure(config(&in_common("operations: [Put, List]")));
+    admit(&mut governor.call(&of("Put"))).await.finish(Outcome::Success);
+    assert_eq!((tokens("Put"), tokens("Get")), (vec![2.0], vec![]));
+    // Taken away and set again, it is another one.
+    governor.reconfigure(config(&in_common("enabled: false")));
+    governor.reconfigure(config(&in_common("operations: [Get]")));
+    admit(&mut governor.call(&of("Get"))).await.finish(Outcome::Success);
+    assert_eq!(tokens("Get"), [9.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_in_common_that_becomes_the_accounts_is_another_one() {
+    let governor = governor(&in_common("per: region"));
+    let scope = Scope::new("x", "1", "north", "a");
+    admit(&mut governor.call(&scope)).await.finish(Outcome::Success);
+    governor.reconfigure(config(&in_common("per: account")));
+    admit(&mut governor.call(&scope)).await.finish(Outcome::Success);
+    let shared = governor.inspect(&scope).unwrap().shared;
+    assert_eq!(
+        shared.iter().map(|bucket| (bucket.scope.to_string(), bucket.tokens.round())).collect::<Vec<_>>(),
+        [("x/1/*/a/all".to_owned(), 9.0)]
+    );
+}
+
 /// The only test of the process-wide governor: it is one for all tests of this file.
 #[test]
 fn the_process_wide_governor_takes_the_last_settings_and_can_be_replaced() {

@@ -9,16 +9,17 @@ use crate::scope::{Scope, Verb};
 /// What is known of one service of one provider.
 type Index = HashMap<(&'static str, &'static str), Vec<&'static PublishedLimit>>;
 
-/// What is known of the scope's service, and then of every service of its provider; limits with a condition are left out, as nothing tells
-/// whether it is met.
+/// Limits with a condition are left out, as nothing tells whether it is met.
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index::new();
+    for limit in published().filter(|limit| limit.condition.is_none()) {
+        index.entry((limit.provider, limit.service)).or_default().push(limit);
+    }
+    index
+});
+
+/// What is known of the scope's service, and then of every service of its provider.
 fn of_scope(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
-    static INDEX: LazyLock<Index> = LazyLock::new(|| {
-        let mut index = Index::new();
-        for limit in published().filter(|limit| limit.condition.is_none()) {
-            index.entry((limit.provider, limit.service)).or_default().push(limit);
-        }
-        index
-    });
     let find = |service| INDEX.get(&(scope.provider(), service)).into_iter().flatten().copied();
     let every = (scope.service() != "*").then_some("*");
     find(scope.service()).chain(every.into_iter().flat_map(find))
@@ -32,9 +33,24 @@ pub(crate) fn own(scope: &Scope) -> Option<&'static PublishedLimit> {
     each.max_by_key(|limit| (limit.service != "*", limit.exactness(scope), !limit.verbs.is_empty()))
 }
 
+/// The buckets that operations, or services, share.
+pub(crate) fn shared_buckets() -> impl Iterator<Item = &'static PublishedLimit> {
+    INDEX.values().flatten().copied().filter(|limit| limit.shared_name().is_some())
+}
+
+/// Whether anything is known of the scope's service itself.
+pub(crate) fn knows_service(scope: &Scope) -> bool {
+    INDEX.contains_key(&(scope.provider(), scope.service()))
+}
+
+/// The operations of the scope's service of which something is known; of a pattern, what it has instead of the star is nothing.
+pub(crate) fn operations(scope: &Scope) -> impl Iterator<Item = &'static str> {
+    of_scope(scope).flat_map(|limit| limit.operations).map(|pattern| pattern.trim_matches('*'))
+}
+
 /// The limits that operations of the scope's service share, and that services of its provider do.
 pub(crate) fn groups(scope: &Scope) -> impl Iterator<Item = &'static PublishedLimit> {
-    of_scope(scope).filter(|limit| matches!(limit.counted, Counted::Together { .. }))
+    of_scope(scope).filter(|limit| limit.shared_name().is_some())
 }
 
 /// Those that the scope itself shares.
@@ -43,6 +59,19 @@ pub(crate) fn together(scope: &Scope) -> impl Iterator<Item = &'static Published
 }
 
 impl PublishedLimit {
+    /// The name of the bucket, if it is one that operations or services share.
+    pub(crate) fn shared_name(&self) -> Option<&'static str> {
+        match self.counted {
+            Counted::Together { name, .. } => Some(name),
+            Counted::Each | Counted::Allowance => None,
+        }
+    }
+
+    /// The service that it is of, if it is not of all.
+    pub(crate) fn of_service(&self) -> Option<&'static str> {
+        Some(self.service).filter(|service| *service != "*")
+    }
+
     fn holds_for(&self, scope: &Scope) -> bool {
         fits(self.verbs, self.operations.iter().copied(), scope)
     }

@@ -51,3 +51,15 @@ fn a_bucket_that_is_shared_has_a_name_in_kebab_case() {
         assert!(name.split('-').all(plain), "{name}");
     }
 }
+
+#[test]
+fn no_two_buckets_that_are_shared_are_the_same() {
+    let mut seen = BTreeSet::new();
+    for limit in published().filter(|limit| limit.condition.is_none()) {
+        let Counted::Together { name, .. } = limit.counted else { continue };
+        // Two of one name are told apart by the one verb that each counts.
+        let verb = if let [verb] = limit.verbs { Some(*verb) } else { None };
+        let key = (limit.provider, limit.service, name, verb);
+        assert!(seen.insert(key), "{key:?} is there twice");
+    }
+}

@@ -315,7 +315,8 @@ impl ProviderBuilder {
     }
 
     /// Sets what holds for one service (`ec2`), for its reads, writes or deletes where it counts them apart
-    /// (`network:write`), or for one operation (`ec2.RunInstances`).
+    /// (`network:write`), for one operation (`ec2.RunInstances`), or for those whose names begin so (`ec2.Describe*`; `ec2.*` is such a
+    /// pattern, and not the service).
     pub fn service(self, name: impl AsRef<str>, set: impl FnOnce(ServiceBuilder) -> ServiceBuilder) -> Self {
         let service = set(ServiceBuilder::new());
         self.set(&["services", name.as_ref()], service.into_value())

@@ -65,8 +65,8 @@ impl Variables {
                     continue;
                 }
             };
-            match accepted.iter().find(|other| other.path == variable.path) {
-                Some(other) => problems.push(refuse(format!("sets the same key as {}", other.name))),
+            match accepted.iter().find_map(|other| variable.conflict(other)) {
+                Some(conflict) => problems.push(refuse(conflict)),
                 None => accepted.push(variable),
             }
         }
@@ -97,6 +97,22 @@ fn variable(name: &Arc<str>, value: OsString) -> Result<Variable, String> {
 }
 
 impl Variable {
+    /// Why the two cannot both be set: neither lies over the other, so one of them would have no effect.
+    fn conflict(&self, other: &Variable) -> Option<String> {
+        let same = |one: &[String], two: &[String]| {
+            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.eq_ignore_ascii_case(two))
+        };
+        if same(&self.path, &other.path) {
+            return Some(format!("sets the same key as {}", other.name));
+        }
+        let ((key, place), (other_key, other_place)) = (self.path.split_last()?, other.path.split_last()?);
+        let replaces = |one: &str, two: &str| one == "per_minute" && (two == "max_rps" || two == "burst");
+        let is_one = same(place, other_place) && (replaces(key, other_key) || replaces(other_key, key));
+        is_one.then(|| {
+            format!("and {} are both set, and per_minute takes the place of max_rps and burst: unset one", other.name)
+        })
+    }
+
     fn layer(self, problems: &mut Vec<ConfigProblem>) -> Layer {
         let mut root = Node::new(Value::Null);
         let path: Vec<&str> = std::iter::once("ratelimit").chain(self.path.iter().map(String::as_str)).collect();

@@ -28,6 +28,12 @@ impl<T> Over for Option<At<T>> {
     }
 }
 
+impl Over for At<()> {
+    fn over(self, _: Self) -> Self {
+        self
+    }
+}
+
 impl<V: Over> Over for BTreeMap<String, V> {
     fn over(self, mut below: Self) -> Self {
         for (key, value) in self {
@@ -45,7 +51,7 @@ impl<V: Over> Over for BTreeMap<String, V> {
 macro_rules! partial {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug)]
         pub(super) struct $name {
             $(pub(super) $field: $type,)*
         }
@@ -60,6 +66,7 @@ macro_rules! partial {
 
 partial! {
     /// What stands under `ratelimit`.
+    #[derive(Default)]
     Layer {
         enabled: Option<At<bool>>,
         defaults: Provider,
@@ -68,6 +75,7 @@ partial! {
 }
 
 partial! {
+    #[derive(Default)]
     Provider {
         enabled: Option<At<bool>>,
         account_concurrency: Option<At<u32>>,
@@ -97,19 +105,34 @@ partial! {
     }
 }
 
-partial! {
-    Rates {
-        max_rps: Option<At<Option<f64>>>,
-        per_minute: Option<At<f64>>,
-        burst: Option<At<Option<f64>>>,
-        floor_rps: Option<At<f64>>,
-        counts: Option<At<Counts>>,
+/// The figures of one bucket. `per_minute` stands in place of `max_rps` and `burst`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates {
+    pub(super) max_rps: Option<At<Option<f64>>>,
+    pub(super) per_minute: Option<At<f64>>,
+    pub(super) burst: Option<At<Option<f64>>>,
+    pub(super) floor_rps: Option<At<f64>>,
+    pub(super) counts: Option<At<Counts>>,
+}
+
+impl Over for Rates {
+    /// A rate of either kind takes the place of one of the other kind below: only what one layer says is a contradiction.
+    fn over(self, below: Self) -> Self {
+        let (per_second, per_minute) = (self.max_rps.is_some(), self.per_minute.is_some());
+        Rates {
+            max_rps: self.max_rps.over(below.max_rps.filter(|_| !per_minute)),
+            per_minute: self.per_minute.over(below.per_minute.filter(|_| !per_second)),
+            burst: self.burst.over(below.burst.filter(|_| !per_minute)),
+            floor_rps: self.floor_rps.over(below.floor_rps),
+            counts: self.counts.over(below.counts),
+        }
     }
 }
 
 partial! {
-    /// What is set for a bucket that operations, or services, share.
+    /// What is set for a bucket that operations, or services, share, and the place where it is named.
     Shared {
+        place: At<()>,
         enabled: Option<At<bool>>,
         operations: Option<At<Vec<String>>>,
         verbs: Option<At<Vec<Verb>>>,
@@ -218,6 +241,15 @@ impl Provider {
         self.over(defaults)
     }
 
+    /// The buckets in common that are set, each with the key of the service whose operations share it, if it is not for services.
+    pub(super) fn shared_buckets(&self) -> impl Iterator<Item = (Option<&str>, &str, &Shared)> {
+        let of_services = self.services.values().flat_map(|service| {
+            let key = Some(service.key.as_str());
+            service.shared.iter().map(move |(name, set)| (key, name.as_str(), set))
+        });
+        of_services.chain(self.shared.iter().map(|(name, set)| (None, name.as_str(), set)))
+    }
+
     fn read(mut section: Section<'_>) -> Provider {
         let mut breaker = section.section("breaker");
         let mut throttle = section.section("throttle");
@@ -257,13 +289,31 @@ impl Provider {
 
 impl Rates {
     fn read(section: &mut Section<'_>) -> Rates {
-        Rates {
+        let rates = Rates {
             max_rps: section.take("max_rps", optional_number(bounds::RATE)),
             per_minute: section.take("per_minute", number(bounds::BURST)),
             burst: section.take("burst", optional_number(bounds::BURST)),
             floor_rps: section.take("floor_rps", number(bounds::RATE)),
             counts: section.take("counts", one_of(&Counts::ALL, Counts::name)),
-        }
+        };
+        // Here, as another layer may take away the one that contradicts.
+        section.reading().problems.borrow_mut().extend(rates.contradiction());
+        rates
+    }
+
+    pub(super) fn has_rate(&self) -> bool {
+        self.max_rps.is_some() || self.per_minute.is_some()
+    }
+
+    /// `per_minute` takes the place of `max_rps` and `burst`. Of two that are both set, one has no effect.
+    pub(super) fn contradiction(&self) -> Option<ConfigProblem> {
+        let per_minute = self.per_minute.as_ref()?;
+        let other = self.max_rps.as_ref().map(|at| ("max_rps", &at.origin));
+        let (key, origin) = other.or(self.burst.as_ref().map(|at| ("burst", &at.origin)))?;
+        Some(
+            per_minute
+                .problem(format!("takes the place of {key}, which is set, too ({origin}): leave out one of them")),
+        )
     }
 }
 
@@ -275,8 +325,10 @@ fn read_shared(section: Section<'_>) -> BTreeMap<String, Shared> {
             reading.report(path, line, message);
             continue;
         }
+        let place = At { value: (), path: path.clone(), origin: reading.source.at(line) };
         let mut section = Section::new(reading, path, node);
         let shared = Shared {
+            place,
             enabled: section.take("enabled", boolean),
             operations: section.take("operations", names),
             verbs: section.take("verbs", several_of(&Verb::ALL, Verb::code)),

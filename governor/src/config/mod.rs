@@ -59,6 +59,13 @@
 //! that a `max_rps` without a `burst` brings its own burst of one second's worth. Where no `max_rps` is known, a leaf starts
 //! at 20 calls per second, and [its law](crate::control) says whether it stays there.
 //!
+//! `per_minute` stands in place of `max_rps` and `burst`: the three are not set together. Set in a later layer, or for a provider
+//! over the defaults, it takes away those that are set below it, and a `max_rps` takes away a `per_minute`. A `burst` where nothing
+//! but a `per_minute` holds, set or published, is refused.
+//!
+//! `ec2.*` is a pattern as `ec2.Describe*` is, and not the service `ec2`: it names every operation of it, lies over what is set for the
+//! service and for a verb, gives each operation a bucket of its own, and takes no `per_operation` and no `shared`.
+//!
 //! Rates lie from 0.000001 to 1000000 calls per second, bursts from 1 to 1000000 calls, counts from 0 or 1 to
 //! 1000000, durations above 0 up to 365 days.
 //!
@@ -111,7 +118,9 @@
 //! up, and then wait for the next full minute. That wants a clock that is right within a quarter of a second.
 //!
 //! A `share` below 1 leaves the rest of every known limit to others: published, configured or named by the server. What is not
-//! known is shared by finding out.
+//! known is shared by finding out. Of a bucket in common the share is that of the service whose operations have it in common, or of a
+//! verb of it that it counts alone, else that of the provider: a `share` of an operation or of a pattern (`ec2.Describe*`) is one of the
+//! operations' own buckets and does not reach it, as others take from it, too.
 //!
 //! # Buckets in common
 //!
@@ -129,7 +138,7 @@
 //!       dynamodb:
 //!         shared:
 //!           control-plane:
-//!             operations: [CreateTable, UpdateTable, DeleteTable, Describe*]   # all where none is named
+//!             operations: [CreateTable, UpdateTable, DeleteTable, Describe*]   # all where it is left out
 //!             max_rps: 10
 //!             per: region                               # each account has one in each region; or account, or organization
 //!   azure:
@@ -147,6 +156,12 @@
 //! # assert_eq!(shared[0].limits.burst(), 5000.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! `operations: ['*']` names every call that has an operation, in place of those that are published or set in a layer below. An empty
+//! list of `operations` or `verbs` is refused: it could be taken for none and for all.
+//!
+//! A name that is not published there and that no layer gives a rate (`max_rps`, `max_rps: none` or `per_minute`) is refused, as it
+//! would have no effect. What is published stays a known name where `published: false` does without it.
 //!
 //! [`Inspection::shared`](crate::Inspection) shows them. A throttle does not say which of its buckets was empty at the server:
 //! of those here, the ones that are nearly empty, too, are slowed.
@@ -166,6 +181,7 @@ use std::sync::Arc;
 
 mod bounds;
 mod builder;
+mod effect;
 mod env;
 mod error;
 mod layer;

@@ -103,8 +103,7 @@ pub(super) fn check_service(key: &str) -> Result<(), String> {
     }
     // It would be taken for a service of that name, and have no effect.
     if let Some((service, verb)) = key.strip_suffix(['s', 'S']).and_then(split_verb) {
-        let verb = verb.to_ascii_lowercase();
-        return Err(format!("`{key}` names a verb in the plural: write `{service}:{verb}`"));
+        return Err(format!("`{key}` names a verb in the plural: write `{service}:{}`", verb.code()));
     }
     let Some((service, operation)) = operation(name) else { return Ok(()) };
     let unmarked = split_verb(service).map(|(service, _)| service);
@@ -116,7 +115,7 @@ pub(super) fn check_service(key: &str) -> Result<(), String> {
 }
 
 /// The service and the verb, in any case as it may come from a variable's name.
-fn split_verb(key: &str) -> Option<(&str, &str)> {
+pub(super) fn split_verb(key: &str) -> Option<(&str, Verb)> {
     let (name, code) = key.rsplit_once(':')?;
-    code.to_ascii_lowercase().parse::<Verb>().ok().map(|_| (name, code))
+    code.to_ascii_lowercase().parse().ok().map(|verb| (name, verb))
 }

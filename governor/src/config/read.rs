@@ -212,12 +212,16 @@ pub(super) fn one_of<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> im
     move |value| named(value, all, &name)
 }
 
+/// A list without entries could be taken for none and for all.
+const EMPTY: &str = "is an empty list: leave it out for all, and write enabled: false for none";
+
 /// A list of these, by their names; or a single one.
 pub(super) fn several_of<T: Copy>(
     all: &[T],
     name: impl Fn(T) -> &'static str,
 ) -> impl FnOnce(&Value) -> Result<Vec<T>, String> {
     move |value| match value {
+        Value::List(items) if items.is_empty() => Err(EMPTY.to_owned()),
         Value::List(items) => items.iter().map(|item| named(&item.value, all, &name)).collect(),
         single => Ok(vec![named(single, all, &name)?]),
     }
@@ -228,10 +232,13 @@ fn named<T: Copy>(value: &Value, all: &[T], name: &impl Fn(T) -> &'static str) -
     found.copied().ok_or_else(|| wrong(value, &all.iter().map(|known| name(*known)).collect::<Vec<_>>().join(" or ")))
 }
 
-/// A list of names, each of which may have one `*` at its beginning or its end.
+/// A list of names, each of which may have one `*` at its beginning or its end, or be one.
 pub(super) fn names(value: &Value) -> Result<Vec<String>, String> {
     const EXPECTED: &str = "a list of operations, such as [GetParameter, Describe*]";
     let Value::List(items) = value else { return Err(wrong(value, EXPECTED)) };
+    if items.is_empty() {
+        return Err(EMPTY.to_owned());
+    }
     let name = |item: &Node| match &item.value {
         Value::Text(text) if is_pattern(text) => Ok(text.clone()),
         Value::Text(_) => Err(format!("has an entry that is no operation: it must be {EXPECTED}")),
@@ -242,7 +249,8 @@ pub(super) fn names(value: &Value) -> Result<Vec<String>, String> {
 
 fn is_pattern(text: &str) -> bool {
     let inner = text.strip_prefix('*').or_else(|| text.strip_suffix('*')).unwrap_or(text);
-    !inner.is_empty() && !inner.contains('*') && inner.trim() == inner
+    let is_all = text == "*";
+    is_all || (!inner.is_empty() && !inner.contains('*') && inner.trim() == inner)
 }
 
 pub(super) fn jitter(value: &Value) -> Result<Jitter, String> {

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use super::Config;
+use super::effect;
 use super::error::ConfigProblem;
 use super::layer::{Layer, Provider, Rates, Shared};
 use super::read::At;
@@ -15,20 +16,22 @@ use super::settings::{BreakerSettings, Limits, ProviderSettings, RetrySettings, 
 pub(super) fn resolve(layer: Layer, problems: &mut Vec<ConfigProblem>) -> Config {
     let enabled = value(&layer.enabled, true);
     let Layer { defaults, providers, .. } = layer;
-    let mut finish = |provider: Provider| {
-        for problem in check_delays(&provider).into_iter().chain(check_rates(&provider)) {
+    let mut finish = |name: Option<&str>, provider: Provider| {
+        let settings = settings(provider.clone(), enabled);
+        let more_than_one_key = check_delays(&provider).into_iter().chain(check_rates(&provider));
+        for problem in more_than_one_key.chain(effect::problems(name, &provider, &settings, &providers)) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }
         }
-        settings(provider, enabled)
+        settings
     };
-    let generic = finish(defaults.clone());
+    let generic = finish(None, defaults.clone());
     let providers: BTreeMap<_, _> = providers
-        .into_iter()
+        .iter()
         .map(|(name, provider)| {
-            let settings = finish(provider.over_defaults(&name, defaults.clone()));
-            (name, settings)
+            let settings = finish(Some(name), provider.clone().over_defaults(name, defaults.clone()));
+            (name.clone(), settings)
         })
         // A provider that is named without being different is as one that is not named.
         .filter(|(_, settings)| *settings != generic)
@@ -145,20 +148,10 @@ fn figures(rates: Rates) -> Figures {
     }
 }
 
-/// `per_minute` takes the place of `max_rps` and `burst`. Of two that are both set, one has no effect.
+/// A later layer may set a `burst` where `per_minute` is set.
 fn check_rates(provider: &Provider) -> impl Iterator<Item = ConfigProblem> {
-    let services = provider.services.values();
-    let shared = services.clone().flat_map(|service| service.shared.values()).chain(provider.shared.values());
-    let all = std::iter::once(&provider.rates).chain(services.map(|service| &service.rates));
-    all.chain(shared.map(|shared| &shared.rates)).filter_map(|rates| {
-        let per_minute = rates.per_minute.as_ref()?;
-        let other = rates.max_rps.as_ref().map(|at| ("max_rps", &at.origin));
-        let (key, origin) = other.or(rates.burst.as_ref().map(|at| ("burst", &at.origin)))?;
-        Some(
-            per_minute
-                .problem(format!("takes the place of {key}, which is set, too ({origin}): leave out one of them")),
-        )
-    })
+    let all = std::iter::once(&provider.rates).chain(provider.services.values().map(|service| &service.rates));
+    all.chain(provider.shared_buckets().map(|(_, _, shared)| &shared.rates)).filter_map(Rates::contradiction)
 }
 
 /// `base_delay <= max_backoff`. The blame goes to whichever was set; to the base where both were.

@@ -144,6 +144,11 @@ impl Grant {
 }
 
 impl PublishedLimit {
+    /// So many in each minute of the clock, all of which may be used at once.
+    pub(super) fn is_by_the_minute(&self) -> bool {
+        matches!(self.known(Limits::DEFAULT_FLOOR_RPS).rate, Rate::PerMinute(_))
+    }
+
     fn known(&self, floor_rps: f64) -> Known {
         let counts = if self.unit.is_some() { Counts::Units } else { Counts::Calls };
         self.grant.known(floor_rps, counts)
@@ -229,6 +234,12 @@ impl ProviderSettings {
     /// and verbs are compared without regard to ASCII case, operations exactly. Of what is known the
     /// [share](ProviderSettings::share) is taken.
     pub fn limits_for(&self, scope: &Scope) -> Limits {
+        let wide = self.wide(scope);
+        self.overrides(scope).fold(wide, |known, found| known.over(&found.figures)).limits(self.share_for(scope))
+    }
+
+    /// What holds for a scope where no override says otherwise.
+    fn wide(&self, scope: &Scope) -> Known {
         let floor_rps = self.services.floor_rps;
         let generic = match (self.limits.ceiling(), self.limits.window()) {
             (None, _) => Rate::Unknown,
@@ -239,18 +250,39 @@ impl ProviderSettings {
         let generic = Known { rate: generic, burst, floor_rps, counts, published: false };
         let is_set = self.overrides(scope).any(|found| found.figures.rate.is_some());
         let published = if is_set || !self.published { None } else { published(scope) };
-        let known = published.map_or(generic, |limit| limit.known(floor_rps));
-        self.overrides(scope).fold(known, |known, found| known.over(&found.figures)).limits(self.share_for(scope))
+        published.map_or(generic, |limit| limit.known(floor_rps))
+    }
+
+    /// Whether a scope has the burst that is set under `key`: nothing narrower sets another, and its calls do not come by the minute.
+    pub(super) fn uses_burst(&self, scope: &Scope, key: &str) -> bool {
+        let (mut known, mut is_used) = (self.wide(scope), false);
+        for found in self.overrides(scope) {
+            known = known.over(&found.figures);
+            let sets_it = found.figures.rate.is_some() || found.figures.burst.is_some();
+            is_used = (is_used && !sets_it) || (found.key == key && !matches!(known.rate, Rate::PerMinute(_)));
+        }
+        is_used
     }
 
     /// The buckets that a scope's calls take from besides their own, the narrowest first: those that are set under `shared`,
     /// and those that the provider publishes.
     pub fn shared_for(&self, scope: &Scope) -> Vec<SharedLimit> {
+        self.shared(scope, false)
+    }
+
+    /// What is set for a bucket that the scope shares or once shared. It is the same one as long as it is the same's, whichever
+    /// operations it counts.
+    pub(crate) fn limit_of_shared(&self, whose: &Scope, scope: &Scope) -> Option<SharedLimit> {
+        self.shared(scope, true).into_iter().find(|limit| limit.scope == *whose)
+    }
+
+    /// Also those that count other calls of the scope's service only, if `whatever` they count is wanted.
+    fn shared(&self, scope: &Scope, whatever: bool) -> Vec<SharedLimit> {
         let published = self.published.then(|| catalogue::groups(scope)).into_iter().flatten();
-        let published = published.filter_map(|limit| self.published_shared(scope, limit));
+        let published = published.filter_map(|limit| self.published_shared(scope, limit, whatever));
         let set = self.services.shared.iter().filter(|set| set.is_of(scope));
         let mut found: Vec<(Per, SharedLimit)> = Vec::new();
-        for (per, limit) in published.chain(set.filter_map(|set| self.own_shared(scope, set))) {
+        for (per, limit) in published.chain(set.filter_map(|set| self.own_shared(scope, set, whatever))) {
             // What is published and what is set for it are one bucket, and nobody takes from one twice.
             if found.iter().all(|(_, known)| known.scope != limit.scope) {
                 found.push((per, limit));
@@ -261,12 +293,13 @@ impl ProviderSettings {
     }
 
     /// A published bucket, with what is set for it.
-    fn published_shared(&self, scope: &Scope, limit: &PublishedLimit) -> Option<(Per, SharedLimit)> {
+    fn published_shared(&self, scope: &Scope, limit: &PublishedLimit, whatever: bool) -> Option<(Per, SharedLimit)> {
         let Counted::Together { name, per } = limit.counted else { return None };
-        let service = Some(limit.service).filter(|service| *service != "*");
+        let service = limit.of_service();
         let set = self.services.shared.iter().find(|set| set.is_named(service, name));
         let verbs = set.and_then(|set| set.verbs.as_deref()).unwrap_or(limit.verbs);
         let fits = match set.and_then(|set| set.operations.as_ref()) {
+            _ if whatever => true,
             Some(operations) => catalogue::fits(verbs, operations.iter().map(String::as_str), scope),
             None => catalogue::fits(verbs, limit.operations.iter().copied(), scope),
         };
@@ -281,7 +314,7 @@ impl ProviderSettings {
     }
 
     /// A bucket that nothing is published of.
-    fn own_shared(&self, scope: &Scope, set: &SharedOverride) -> Option<(Per, SharedLimit)> {
+    fn own_shared(&self, scope: &Scope, set: &SharedOverride, whatever: bool) -> Option<(Per, SharedLimit)> {
         let unknown = Known {
             rate: Rate::Unknown,
             burst: None,
@@ -290,12 +323,10 @@ impl ProviderSettings {
             published: false,
         };
         let (per, verbs) = (set.per.unwrap_or(Per::Region), set.verbs.as_deref().unwrap_or_default());
-        let is_published = |limit: &PublishedLimit| {
-            let service = Some(limit.service).filter(|service| *service != "*");
-            matches!(limit.counted, Counted::Together { name, .. } if set.is_named(service, name))
-        };
+        let is_published =
+            |limit: &PublishedLimit| limit.shared_name().is_some_and(|name| set.is_named(limit.of_service(), name));
         let is_its_own = set.figures.rate.is_some() && !(self.published && catalogue::groups(scope).any(is_published));
-        (is_its_own && set.enabled != Some(false) && set.may_fit(scope)).then(|| {
+        (is_its_own && set.enabled != Some(false) && (whatever || set.may_fit(scope))).then(|| {
             let whose = shared_scope(scope, per, set.service.is_some(), verbs, &set.name);
             (per, self.shared_limit(whose, unknown.over(&set.figures), set.law))
         })

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::scope::{Scope, Verb};
 
+mod effect;
 mod env;
 mod layers;
 mod properties;

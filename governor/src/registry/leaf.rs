@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::leaf_scope;
 use crate::breaker::Breaker;
 use crate::budget::RetryBudget;
 use crate::bulkhead::Bulkhead;
@@ -177,19 +176,22 @@ pub(crate) struct Target {
     /// The leaf's bucket and those that it shares with others, if there are any. Boxed, as there are very many without.
     nested: Option<Box<Buckets>>,
     pub(crate) settings: Arc<ProviderSettings>,
+    makeshift: bool,
 }
 
 impl Target {
-    /// With these buckets besides the leaf's own, the narrowest first.
+    /// With these buckets besides the leaf's own, the narrowest first. One is `makeshift` where there was no room for all that it
+    /// is to have.
     pub(super) fn new(
         scope: Scope,
         leaf: Arc<Leaf>,
         settings: Arc<ProviderSettings>,
-        shared: impl Iterator<Item = Arc<Bucket>>,
+        shared: impl IntoIterator<Item = Arc<Bucket>>,
+        makeshift: bool,
     ) -> Self {
         let buckets: Buckets = std::iter::once(Arc::clone(leaf.bucket())).chain(shared).collect();
         let nested = (buckets.len() > 1).then(|| Box::new(buckets));
-        Target { scope, leaf, nested, settings }
+        Target { scope, leaf, nested, settings, makeshift }
     }
 
     /// What a call takes tokens from, the narrowest first: the leaf's own, and those that it shares with others.
@@ -198,9 +200,9 @@ impl Target {
         self.nested.as_deref().map_or_else(|| std::slice::from_ref(self.leaf.bucket()), |nested| nested.as_slice())
     }
 
-    /// The leaf is one for newcomers without room for their own: the next call asks again.
+    /// The leaf is one for newcomers without room for their own, or a bucket that it shares had no room: the next call asks again.
     pub(crate) fn is_makeshift(&self) -> bool {
-        *self.leaf.scope() != leaf_scope(&self.scope, &self.settings)
+        self.makeshift
     }
 
     /// How long an attempt without a timeout of its own can be expected to take: what plugins give their clients.

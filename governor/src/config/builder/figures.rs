@@ -79,7 +79,8 @@ impl ServiceBuilder {
         self.set(&["per_operation"], Value::Bool(per_operation))
     }
 
-    /// The share of what is known that is used, above 0 and at most 1: what is left over is for others.
+    /// The share of what is known that is used, above 0 and at most 1: what is left over is for others. That of an operation or
+    /// of a pattern does not reach the buckets that operations share.
     pub fn share(self, share: f64) -> Self {
         self.set(&["share"], Value::Number(share))
     }
@@ -97,12 +98,12 @@ impl SharedBuilder {
     }
 
     /// The operations that take from it; one `*`, at the beginning or at the end, stands for any text. All of the service's
-    /// where none is set.
+    /// where this is not called; an empty list is refused.
     pub fn operations(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set(&["operations"], list(operations))
     }
 
-    /// The verbs whose calls take from it. All where none is set.
+    /// The verbs whose calls take from it. All where this is not called; an empty list is refused.
     pub fn verbs(self, verbs: impl IntoIterator<Item = Verb>) -> Self {
         self.set(&["verbs"], list(verbs.into_iter().map(Verb::code)))
     }

@@ -105,3 +105,20 @@ fn the_variable_for_the_file_names_one() {
     let aws = config.unwrap().provider("aws");
     assert_eq!((aws.retry.max_retries, aws.limits.burst()), (2, 3.0));
 }
+
+#[test]
+fn variables_of_which_neither_lies_over_the_other_are_not_set_together() {
+    for (one, other) in [
+        ("CLOUD_GOVERNOR__X__MAX_RPS", "CLOUD_GOVERNOR__X__PER_MINUTE"),
+        ("CLOUD_GOVERNOR__X__BURST", "CLOUD_GOVERNOR__x__PER_MINUTE"),
+        ("CLOUD_GOVERNOR__X__SERVICES__EC2__MAX_RPS", "CLOUD_GOVERNOR__X__SERVICES__ec2__PER_MINUTE"),
+        ("CLOUD_GOVERNOR__X__SERVICES__EC2__MAX_RPS", "CLOUD_GOVERNOR__X__SERVICES__ec2__MAX_RPS"),
+        ("CLOUD_GOVERNOR__X__SHARED__ALL__MAX_RPS", "CLOUD_GOVERNOR__X__SHARED__ALL__PER_MINUTE"),
+    ] {
+        let error = variables([(one, "2"), (other, "3")]).unwrap_err().to_string();
+        assert!(error.contains(one) && error.contains(other), "{error}");
+    }
+    let x = variables([("CLOUD_GOVERNOR__X", "{max_rps: 2, burst: 3}"), ("CLOUD_GOVERNOR__X__PER_MINUTE", "60")]);
+    assert_eq!(x.unwrap().provider("x").limits.burst(), 60.0, "a variable for a key lies over one for its section");
+    assert!(variables([("CLOUD_GOVERNOR__X__PER_MINUTE", "2"), ("CLOUD_GOVERNOR__Y__MAX_RPS", "3")]).is_ok());
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::services::MINUTE;
 
 #[test]
 fn the_defaults_are_those_of_the_contract() {
@@ -277,4 +278,46 @@ fn a_ceiling_may_be_unknown_and_a_burst_known() {
     let in_code =
         Config::builder().provider("aws", |aws| aws.max_rps(50.0).service("s3", |s3| s3.max_rps(None))).build();
     assert_eq!(in_code.unwrap().provider("aws").limits_for(&of("s3", None)), Limits::default());
+}
+
+/// The figures of a service that the file and then a variable set.
+fn overridden(file: &str, key: &str, value: &str) -> Limits {
+    let config = Config::builder()
+        .yaml(format!("ratelimit: {{x: {{services: {{a: {{{file}}}}}}}}}"), "test.yaml")
+        .variables([(format!("CLOUD_GOVERNOR__X__SERVICES__A__{key}"), value)])
+        .build();
+    config.unwrap().provider("x").limits_for(&of("a", None))
+}
+
+#[test]
+fn a_rate_of_a_later_layer_takes_the_place_of_one_of_the_other_kind() {
+    let minute = |calls: f64| Limits::in_windows(calls, MINUTE, 0.05);
+    assert_eq!(overridden("max_rps: 3, burst: 9", "PER_MINUTE", "60"), minute(60.0));
+    assert_eq!(overridden("burst: 9", "PER_MINUTE", "60"), minute(60.0));
+    assert_eq!(overridden("per_minute: 60", "MAX_RPS", "3"), Limits::new(3.0, 3.0, 0.05).unwrap());
+    assert_eq!(overridden("per_minute: 60", "MAX_RPS", "none"), Limits::default());
+    assert_eq!(overridden("per_minute: 60", "PER_MINUTE", "90"), minute(90.0));
+    assert_eq!(overridden("per_minute: 60, floor_rps: 0.5", "MAX_RPS", "3").floor_rps(), 0.5);
+
+    let config = Config::builder()
+        .yaml("ratelimit: {defaults: {per_minute: 60}, x: {max_rps: 3}, y: {shared: {all: {max_rps: 3}}}}", "test.yaml")
+        .provider("y", |y| y.shared("all", |all| all.per_minute(30.0)))
+        .build()
+        .unwrap();
+    assert_eq!(config.provider("x").limits.ceiling(), Some(3.0), "a provider's lies over that of the defaults");
+    let all = config.provider("y").shared_for(&Scope::new("y", "1", "", "a"));
+    assert_eq!(all[0].limits.window(), Some(SECOND * 60));
+}
+
+#[test]
+fn rates_of_both_kinds_in_one_layer_are_refused() {
+    let message = "takes the place of max_rps";
+    let error = yaml("ratelimit: {x: {per_minute: 60, max_rps: 1}}").unwrap_err();
+    assert_eq!(places(&error), [("ratelimit.x.per_minute", Some(1))]);
+    assert!(error.to_string().contains(message), "{error}");
+    let over = Config::builder().yaml("ratelimit: {x: {per_minute: 60, max_rps: 1}}", "test.yaml");
+    let error = over.variables([("CLOUD_GOVERNOR__X__MAX_RPS", "3")]).build().unwrap_err();
+    assert_eq!(places(&error), [("ratelimit.x.per_minute", Some(1))], "also where a variable decides");
+    let error = Config::builder().provider("x", |x| x.per_minute(60.0).max_rps(1.0)).build().unwrap_err();
+    assert!(error.to_string().contains(message), "{error}");
 }

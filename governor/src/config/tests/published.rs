@@ -150,9 +150,32 @@ fn what_cannot_be_is_refused_by_its_place() {
         ("{ shared: { x: { verbs: [read, list] } } }", "read or write or delete"),
         ("{ shared: { x: { operations: Get* } } }", "a list of operations"),
         ("{ shared: { x: { operations: ['a*b'] } } }", "has an entry that is no operation"),
+        ("{ shared: { x: { max_rps: 1, operations: ['**'] } } }", "has an entry that is no operation"),
         ("{ shared: { x: { max_rps: 1, size: 3 } } }", "unknown key `size`"),
     ] {
         let problem = problem(&format!("ratelimit: {{ aws: {text} }}"));
         assert!(problem.contains(says) && problem.contains("(test, line 1)"), "{text}: {problem}");
     }
+}
+
+#[test]
+fn a_share_of_an_operation_or_a_pattern_does_not_reach_what_operations_share() {
+    let shared = |service: &str| {
+        let aws =
+            config(&format!("ratelimit: {{ aws: {{ services: {{ {service}: {{ share: 0.5 }} }} }} }}")).provider("aws");
+        (aws.limits_for(&ec2("RunInstances")).max_rps(), aws.shared_for(&ec2("RunInstances"))[0].limits.max_rps())
+    };
+    let (own, common) = shared("s3");
+    for pattern in ["ec2.Run*", "ec2.RunInstances", "ec2.*"] {
+        assert_eq!(shared(pattern), (own / 2.0, common), "{pattern}");
+    }
+    assert_eq!(shared("ec2"), (own / 2.0, common / 2.0));
+}
+
+#[test]
+fn a_pattern_of_all_operations_lies_over_the_service_and_gives_each_a_bucket() {
+    let x = config("ratelimit: { x: { services: { a: { max_rps: 3 }, a.*: { max_rps: 2 } } } }").provider("x");
+    let (all, one) = (of("a", None), of("a", Some("List")));
+    assert_eq!((x.limits_for(&all).max_rps(), x.limits_for(&one).max_rps()), (3.0, 2.0));
+    assert!(x.is_per_operation(&one) && !x.is_per_operation(&all));
 }

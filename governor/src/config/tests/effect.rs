@@ -1,0 +1,158 @@
+//! What would have no effect is refused, and what has one is not.
+
+use super::*;
+
+#[test]
+fn a_burst_where_a_count_per_minute_holds_is_refused_where_it_was_set() {
+    for (text, path) in [
+        ("x: { per_minute: 60, services: { a: { burst: 5 } } }", "x.services.a"),
+        ("x: { per_minute: 60, services: { a.b.List: { burst: 5 } } }", "x.services.a.b.List"),
+        ("x: { per_minute: 60, services: { 'a:write': { burst: 5 } } }", "x.services.a:write"),
+        ("x: { services: { a: { per_minute: 60 }, a.List: { burst: 5 } } }", "x.services.a.List"),
+        ("x: { services: { a.List*: { per_minute: 60 }, a.ListAll: { burst: 5 } } }", "x.services.a.ListAll"),
+        ("x: { services: { A: { per_minute: 60 }, a.*: { burst: 5 } } }", "x.services.a.*"),
+        ("defaults: { per_minute: 60 }, x: { services: { a: { burst: 5 } } }", "x.services.a"),
+        ("defaults: { per_minute: 60, services: { a: { burst: 5 } } }, x: {}", "defaults.services.a"),
+        ("gcp: { services: { cloudasset.ListAssets: { burst: 5 } } }", "gcp.services.cloudasset.ListAssets"),
+        ("gcp: { services: { CloudAsset.ListAssets: { burst: 5 } } }", "gcp.services.CloudAsset.ListAssets"),
+    ] {
+        let error = yaml(&format!("ratelimit: {{ {text} }}")).unwrap_err();
+        assert_eq!(places(&error), [(format!("ratelimit.{path}.burst").as_str(), Some(1))], "{text}");
+        assert!(error.to_string().contains("per_minute"), "{error}");
+    }
+    let error = Config::builder()
+        .yaml("ratelimit: { x: { per_minute: 60 } }", "test.yaml")
+        .variables([("CLOUD_GOVERNOR__X__SERVICES__A__BURST", "5")])
+        .build()
+        .unwrap_err();
+    assert!(error.to_string().contains("CLOUD_GOVERNOR__X__SERVICES__A__BURST"), "{error}");
+    let error = Config::builder()
+        .yaml("ratelimit: { x: { per_minute: 60 } }", "test.yaml")
+        .variables([("CLOUD_GOVERNOR__X__BURST", "5")])
+        .build()
+        .unwrap_err();
+    assert!(error.to_string().contains("CLOUD_GOVERNOR__X__BURST"), "{error}");
+}
+
+#[test]
+fn a_burst_that_some_call_has_is_not_refused() {
+    for text in [
+        "x: { services: { a: { burst: 5 } } }",
+        "x: { per_minute: 60, services: { a: { max_rps: 1, burst: 5 } } }",
+        "x: { per_minute: 60, services: { a: { max_rps: 1 }, a.List: { burst: 5 } } }",
+        "x: { per_minute: 60, services: { a: { max_rps: none }, 'a:write': { burst: 5 } } }",
+        "x: { per_minute: 60, services: { 'a:write': { max_rps: 1 }, a.Put: { burst: 5 } } }",
+        "x: { per_minute: 60, services: { a: { burst: none } } }",
+        "x: { services: { a.List: { per_minute: 60 }, a: { burst: 5 } } }",
+        "defaults: { per_minute: 60 }, x: { max_rps: 1, services: { a: { burst: 5 } } }",
+        "defaults: { services: { cloudasset.ListAssets: { burst: 5 } } }",
+        "aws: { services: { ec2: { burst: 5 }, ec2.DescribeVpcs: { burst: 5 } } }",
+        "gcp: { published: false, services: { cloudasset.ListAssets: { burst: 5 } } }",
+        "gcp: { services: { cloudasset: { burst: 5 } } }",
+        "x: { services: { a.L*: { burst: 5 }, a.LA*: { per_minute: 60 } } }",
+    ] {
+        assert!(yaml(&format!("ratelimit: {{ {text} }}")).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn a_shared_bucket_that_is_neither_published_nor_given_a_rate_is_refused_by_its_key() {
+    for (text, path) in [
+        (
+            "aws: { services: { ec2: { shared: { run-instance: { enabled: false } } } } }",
+            "aws.services.ec2.shared.run-instance",
+        ),
+        ("aws: { services: { ec2: { shared: { parameter-reads: {} } } } }", "aws.services.ec2.shared.parameter-reads"),
+        ("aws: { shared: { run-instances: { enabled: false } } }", "aws.shared.run-instances"),
+        (
+            "azure: { services: { network: { shared: { subscription-reads: {} } } } }",
+            "azure.services.network.shared.subscription-reads",
+        ),
+        ("aws: { shared: { subscription-reads: { enabled: false } } }", "aws.shared.subscription-reads"),
+        ("x: { shared: { a: { burst: 5, per: account, operations: [List] } } }", "x.shared.a"),
+        ("defaults: { shared: { a: {} } }, x: { max_rps: 3 }", "defaults.shared.a"),
+        (
+            "defaults: { shared: { a: {} } }, x: { services: { b: { shared: { a: { max_rps: 1 } } } } }",
+            "defaults.shared.a",
+        ),
+        ("defaults: { shared: { a: { max_rps: 1 } } }, x: { shared: { b: {} } }", "x.shared.b"),
+    ] {
+        let error = yaml(&format!("ratelimit: {{ {text} }}")).unwrap_err();
+        assert_eq!(places(&error), [(format!("ratelimit.{path}").as_str(), Some(1))], "{text}");
+        assert!(error.to_string().contains("unknown shared bucket `"), "{error}");
+    }
+    let message = |text: &str| yaml(&format!("ratelimit: {{ {text} }}")).unwrap_err().to_string();
+    let wrong = message("aws: { services: { ec2: { shared: { run-instance: {} } } } }");
+    assert!(wrong.contains("published here: ") && wrong.contains("run-instances"), "{wrong}");
+    let wrong = message("aws: { shared: { run-instances: {} } }");
+    assert!(wrong.contains("it is published for ec2"), "{wrong}");
+    let wrong = message("azure: { services: { network: { shared: { subscription-reads: {} } } } }");
+    assert!(wrong.contains("published for all services"), "{wrong}");
+
+    let error = Config::builder().provider("x", |x| x.shared("a", |a| a.enabled(false))).build().unwrap_err();
+    assert_eq!(
+        (error.problems()[0].path(), error.problems()[0].origin()),
+        ("ratelimit.x.shared.a", &ConfigOrigin::Code)
+    );
+    let variable = "CLOUD_GOVERNOR__X__SHARED__A__ENABLED";
+    let error = Config::builder()
+        .yaml("ratelimit: { x: { shared: { b: { max_rps: 1 } } } }", "test.yaml")
+        .variables([(variable, "false")])
+        .build()
+        .unwrap_err();
+    assert!(error.to_string().contains(variable), "{error}");
+}
+
+#[test]
+fn a_shared_bucket_whose_rate_another_layer_sets_or_that_is_published_is_not_refused() {
+    for text in [
+        "aws: { services: { EC2: { shared: { run-instances: {} } } } }",
+        "aws: { published: false, services: { ec2: { shared: { run-instances: { enabled: false, burst: 3 } } } } }",
+        "azure: { shared: { subscription-reads: { burst: 3 } } }",
+        "x: { shared: { a: { max_rps: none } } }",
+        "defaults: { shared: { subscription-reads: { enabled: false } } }",
+        "defaults: { shared: { a: { per: account } } }, x: { shared: { a: { max_rps: 3 } } }",
+        "defaults: { shared: { a: { max_rps: 3 } } }, x: { shared: { a: { per: account } } }",
+    ] {
+        assert!(yaml(&format!("ratelimit: {{ {text} }}")).is_ok(), "{text}");
+    }
+    let config = Config::builder()
+        .variables([("CLOUD_GOVERNOR__X__SHARED__A__BURST", "7")])
+        .yaml("ratelimit: { x: { shared: { a: { max_rps: 3 } } } }", "test.yaml")
+        .build()
+        .unwrap();
+    assert_eq!(config.provider("x").shared_for(&of("s", None))[0].limits, Limits::new(3.0, 7.0, 0.05).unwrap());
+}
+
+#[test]
+fn a_burst_of_a_published_bucket_that_counts_by_the_minute_is_refused() {
+    let of = |text| {
+        format!("ratelimit: {{ gcp: {{ services: {{ cloudasset: {{ shared: {{ feeds: {{ {text} }} }} }} }} }} }}")
+    };
+    let error = yaml(&of("burst: 5")).unwrap_err();
+    assert_eq!(places(&error), [("ratelimit.gcp.services.cloudasset.shared.feeds.burst", Some(1))]);
+    assert!(yaml(&of("burst: 5, max_rps: 3")).is_ok() && yaml(&of("enabled: false")).is_ok());
+}
+
+#[test]
+fn an_empty_list_of_operations_or_verbs_is_refused_and_a_star_names_all() {
+    for key in ["operations", "verbs"] {
+        let text =
+            format!("ratelimit: {{ x: {{ services: {{ s: {{ shared: {{ a: {{ max_rps: 1, {key}: [] }} }} }} }} }} }}");
+        let error = yaml(&text).unwrap_err();
+        assert_eq!(places(&error), [(format!("ratelimit.x.services.s.shared.a.{key}").as_str(), Some(1))]);
+        assert!(error.to_string().contains("leave it out for all"), "{error}");
+    }
+    let none: [&str; 0] = [];
+    let set = Config::builder().provider("x", |x| x.shared("a", |a| a.max_rps(1.0).operations(none).verbs([])));
+    let error = set.build().unwrap_err();
+    assert_eq!(places(&error), [("ratelimit.x.shared.a.operations", None), ("ratelimit.x.shared.a.verbs", None)]);
+
+    let list = Scope::new("aws", "1", "eu-west-1", "ec2").with_operation("DescribeTags");
+    let shared = |operations: &str| {
+        let text = format!("{{ run-instances: {{ operations: {operations}, burst: 3 }} }}");
+        let aws = yaml(&format!("ratelimit: {{ aws: {{ services: {{ ec2: {{ shared: {text} }} }} }} }}")).unwrap();
+        aws.provider("aws").shared_for(&list).len()
+    };
+    assert_eq!((shared("['*']"), shared("[RunInstances]")), (1, 0));
+}
