@@ -29,6 +29,7 @@ pub(crate) const BATCH: u64 = 500_000;
 
 pub(crate) const RESOLVED: &str = "resolved handle: admit + success";
 pub(crate) const SCOPED: &str = "from a scope: admit + success";
+pub(crate) const NESTED: &str = "resolved handle, with a shared bucket besides";
 pub(crate) const CONTENDED: &str = "resolved handle, 2 threads";
 pub(crate) const REFUSED: &str = "refused by an open breaker";
 pub(crate) const MANY: &str = "a million scopes in turn";
@@ -48,9 +49,19 @@ fn scope() -> Scope {
     Scope::new("aws", "123456789012", "eu-west-1", "ssm").with_operation("GetParameter")
 }
 
+/// With limits that no call has to wait for: what AWS publishes for these would be met.
 fn fast() -> Result<Governor, Error> {
-    let config = Config::from_yaml("ratelimit: { aws: { max_rps: 1000000, burst: 1000000 } }", "bench")?;
-    Ok(Governor::builder().config(config).build())
+    governed("ratelimit: { aws: { published: false, max_rps: 1000000, burst: 1000000 } }")
+}
+
+fn fast_and_nested() -> Result<Governor, Error> {
+    governed(
+        "ratelimit: { aws: { published: false, max_rps: 1000000, burst: 1000000, shared: { all: { max_rps: 1000000, burst: 1000000 } } } }",
+    )
+}
+
+fn governed(yaml: &str) -> Result<Governor, Error> {
+    Ok(Governor::builder().config(Config::from_yaml(yaml, "bench")?).build())
 }
 
 fn runtime() -> Result<Runtime, Error> {
@@ -59,14 +70,15 @@ fn runtime() -> Result<Runtime, Error> {
 
 /// Every row's name, in order.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    [RESOLVED, SCOPED, CONTENDED, REFUSED, MANY].into_iter().chain(PARTS).chain([TOWER])
+    [RESOLVED, SCOPED, NESTED, CONTENDED, REFUSED, MANY].into_iter().chain(PARTS).chain([TOWER])
 }
 
 /// Gets a row ready. One at a time, so that none runs among what another left.
 pub(crate) fn row(name: &str) -> Result<Row, Error> {
     let [keyed_limiter, owned_permit, closed, deposit, look_up] = PARTS;
     match name {
-        RESOLVED => resolved(),
+        RESOLVED => resolved(RESOLVED, fast()?),
+        NESTED => resolved(NESTED, fast_and_nested()?),
         SCOPED => scoped(),
         CONTENDED => contended(),
         REFUSED => refused(),
@@ -90,10 +102,10 @@ async fn send(mut call: cloud_governor::Call) {
     }
 }
 
-fn resolved() -> Result<Row, Error> {
-    let (governor, runtime) = (fast()?, runtime()?);
+fn resolved(name: &'static str, governor: Governor) -> Result<Row, Error> {
+    let runtime = runtime()?;
     let handle = governor.handle(&scope());
-    Ok(Row::new(RESOLVED, move |calls| {
+    Ok(Row::new(name, move |calls| {
         governor.reset();
         runtime.block_on(async {
             for _ in 0..calls {
@@ -137,8 +149,7 @@ fn contended() -> Result<Row, Error> {
 }
 
 fn refused() -> Result<Row, Error> {
-    let config = Config::from_yaml("ratelimit: { aws: { breaker: { failures: 1, cooldown: 86400 } } }", "bench")?;
-    let governor = Governor::builder().config(config).build();
+    let governor = governed("ratelimit: { aws: { breaker: { failures: 1, cooldown: 86400 } } }")?;
     let (scope, runtime) = (scope(), runtime()?);
     runtime.block_on(async {
         let mut call = governor.call(&scope).policy(RetryPolicy::none());
