@@ -43,6 +43,11 @@ impl Timestamp {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The same in seconds. Not by way of a [`Duration`], whose parts take longer to part and to join than every call should.
+    pub(crate) fn seconds_since(self, earlier: Timestamp) -> f64 {
+        self.0.saturating_sub(earlier.0) as f64 / 1e9
+    }
+
     /// How long from `now` until this; zero if it has passed.
     pub fn until(self, now: Timestamp) -> Duration {
         self.since(now)

@@ -9,9 +9,8 @@
 //!
 //! An acquisition over several buckets takes from all in one step: no token is spent while another is waited for. Until then it
 //! stands in the line of one that cannot serve it, so that it holds up nobody who does not use that one, and has
-//! [`claims`] on the others, so that they serve it when its turn comes.
+//! a claim on the others, so that they serve it when its turn comes.
 
-mod claims;
 mod law;
 mod named;
 mod quota;
@@ -30,7 +29,6 @@ use crate::config::{Counts, Limits, ThrottleSettings};
 use crate::scope::Scope;
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{GRACE, Place, RECHECK, Turn, WaitList, Waiter, wake};
-use claims::Claims;
 use law::AnswerEffect;
 pub use law::Phase;
 pub(crate) use law::{Answer, AnswerKind};
@@ -56,8 +54,6 @@ pub(crate) struct Bucket {
 struct State {
     tokens: TokenBucket,
     line: WaitList,
-    /// Of those who stand in another line.
-    claims: Claims,
 }
 
 impl Bucket {
@@ -74,7 +70,7 @@ impl Bucket {
             scope,
             counts_units: AtomicBool::new(tokens.counts() == Counts::Units),
             heeds_answers: AtomicBool::new(tokens.heeds_answers()),
-            state: Mutex::new(State { tokens, line: WaitList::default(), claims: Claims::default() }),
+            state: Mutex::new(State { tokens, line: WaitList::default() }),
         }
     }
 
@@ -194,9 +190,9 @@ impl Bucket {
     }
 
     /// Takes the cost if it lies ready and nobody waits.
-    fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
+    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
         let mut state = self.state.lock();
-        if state.is_undisputed() { state.tokens.take_if_ready(cost, now) } else { None }
+        if state.line.is_undisputed() { state.tokens.take_if_ready(cost, now) } else { None }
     }
 
     /// Makes everyone in line ask again.
@@ -209,7 +205,7 @@ impl Bucket {
     pub(crate) fn is_neutral(&self, now: Timestamp) -> bool {
         let mut state = self.state.lock();
         state.refill(now);
-        state.tokens.is_neutral() && state.is_undisputed()
+        state.tokens.is_neutral() && state.line.is_undisputed()
     }
 
     pub(crate) fn view(&self, now: Timestamp) -> BucketView {
@@ -220,12 +216,6 @@ impl Bucket {
 }
 
 impl State {
-    /// Nobody waits, here or for another bucket besides this.
-    #[inline]
-    fn is_undisputed(&self) -> bool {
-        self.line.is_empty() && self.claims.is_empty()
-    }
-
     fn refill(&mut self, now: Timestamp) {
         self.tokens.refill(now, !self.line.is_empty());
     }
@@ -262,7 +252,7 @@ impl State {
     fn wait_of_first(&self, place: Place, cost: f64, now: Timestamp) -> Option<Wait> {
         let mut turn = self.tokens.turn(0.0, cost, now);
         let mut lapses_at = None;
-        for (claim, by_then) in self.claims.before(place, now) {
+        for (claim, by_then) in self.line.claims_before(place, now) {
             let behind = self.tokens.turn(by_then, cost, now);
             if behind.ready_at > claim.due().max(now) && behind.ready_at > turn.ready_at {
                 turn = behind;
@@ -273,23 +263,6 @@ impl State {
             let wait = Wait::for_turn(turn, now);
             Wait { asks_at: lapses_at.map_or(wait.asks_at, |lapses_at| wait.asks_at.min(lapses_at)), ..wait }
         })
-    }
-
-    /// In line here, and without a claim.
-    fn stand(&mut self, place: Place, waiter: Waiter) {
-        self.claims.withdraw(place);
-        self.line.put(place, waiter);
-    }
-
-    /// Not in line here, but with a claim.
-    fn claim(&mut self, place: Place, cost: f64, due: Timestamp, now: Timestamp) {
-        self.line.remove(place);
-        self.claims.make(place, cost, due, now);
-    }
-
-    fn leave(&mut self, place: Place) {
-        self.line.remove(place);
-        self.claims.withdraw(place);
     }
 }
 
@@ -327,30 +300,52 @@ pub(crate) enum Asked {
 }
 
 /// Which of each bucket's calls one was, in the order of its buckets.
-pub(crate) type Tickets = SmallVec<[Ticket; 2]>;
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tickets {
+    narrowest: Ticket,
+    /// Only where there is more than nothing to say, which is where a server tells what is left of what is shared.
+    others: Option<Box<[Ticket]>>,
+}
 
-/// Takes what a call of so many units costs from each of these buckets, if it lies ready in all and nobody waits, as it is
-/// with most calls.
-#[inline]
-pub(crate) fn take_at_once(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) -> Option<Tickets> {
-    match buckets {
-        [bucket] => bucket.take_at_once(bucket.price(units), now).map(|ticket| Tickets::from_iter([ticket])),
-        buckets => take_all_at_once(buckets, units, now),
+impl Tickets {
+    #[inline]
+    pub(crate) fn one(ticket: Ticket) -> Self {
+        Tickets { narrowest: ticket, others: None }
+    }
+
+    pub(crate) fn of_bucket(&self, index: usize) -> Ticket {
+        match index.checked_sub(1) {
+            None => self.narrowest,
+            Some(other) => self.others.as_ref().and_then(|others| others.get(other)).copied().unwrap_or_default(),
+        }
     }
 }
 
+/// Takes what a call of so many units costs from each of these buckets, if it lies ready in all and nobody waits, as it is
+/// with most calls.
 #[inline(never)]
-fn take_all_at_once(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) -> Option<Tickets> {
-    let mut held = lock_all(buckets);
+pub(crate) fn take_at_once(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) -> Option<Tickets> {
+    match buckets {
+        [narrow, wide] => take_if_all_ready(&mut lock_two(narrow, wide), units, now),
+        buckets => take_if_all_ready(&mut lock_all(buckets), units, now),
+    }
+}
+
+fn take_if_all_ready(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Option<Tickets> {
     let all_ready = held.iter_mut().all(|held| {
         let price = held.bucket.price(units);
-        held.state.is_undisputed() && held.state.tokens.is_ready(price, now)
+        held.state.line.is_undisputed() && held.state.tokens.is_ready(price, now)
     });
-    all_ready.then(|| take_from(&mut held, units, now))
+    all_ready.then(|| take_from(held, units, now))
 }
 
 fn take_from(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Tickets {
-    held.iter_mut().map(|held| held.state.tokens.take(held.bucket.price(units), now)).collect()
+    let take = |held: &mut Held<'_>| held.state.tokens.take(held.bucket.price(units), now);
+    let Some((narrowest, others)) = held.split_first_mut() else { return Tickets::default() };
+    let narrowest = take(narrowest);
+    let others: SmallVec<[Ticket; 2]> = others.iter_mut().map(take).collect();
+    let tells = others.iter().any(|ticket| *ticket != Ticket::default());
+    Tickets { narrowest, others: tells.then(|| others.into_vec().into_boxed_slice()) }
 }
 
 /// What a call of so many units costs, to be taken from every one of several buckets in one step, the narrowest first. No
@@ -366,7 +361,7 @@ pub(crate) struct Acquire<'a> {
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(buckets: &'a [Arc<Bucket>], units: f64, place: Place, deadline: Option<Timestamp>) -> Self {
-        Acquire { buckets, units, place, deadline, tickets: Tickets::new() }
+        Acquire { buckets, units, place, deadline, tickets: Tickets::default() }
     }
 
     /// What it costs where units are counted.
@@ -384,7 +379,7 @@ impl<'a> Acquire<'a> {
         if let [bucket] = self.buckets
             && let Some(ticket) = bucket.take_at_once(bucket.price(self.units), now)
         {
-            self.tickets = Tickets::from_iter([ticket]);
+            self.tickets = Tickets::one(ticket);
             return Asked::Taken;
         }
         let (asked, wakers, spent) = {
@@ -394,12 +389,12 @@ impl<'a> Acquire<'a> {
             let stood = held.iter().position(|held| held.state.line.turn(self.place).is_some());
             let (asked, wakers) = match self.first_wait(&mut held, stood, now) {
                 None => {
-                    held.iter_mut().for_each(|held| held.state.leave(self.place));
+                    held.iter_mut().for_each(|held| held.leave(self.place));
                     self.tickets = take_from(&mut held, self.units, now);
                     (Asked::Taken, call_firsts(&mut held, now))
                 }
                 Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.turn.expected_at) => {
-                    held.iter_mut().for_each(|held| held.state.leave(self.place));
+                    held.iter_mut().for_each(|held| held.leave(self.place));
                     (Asked::TooLate(wait.turn.expected_at), call_firsts(&mut held, now))
                 }
                 Some((index, wait)) => {
@@ -431,9 +426,9 @@ impl<'a> Acquire<'a> {
             if other == index {
                 let Wait { turn, asks_at: asks_by } = wait;
                 let waiter = Waiter { waker: waker.clone(), asks_by, cost, deadline: self.deadline, turn };
-                state.stand(self.place, waiter);
+                state.line.put(self.place, waiter);
             } else {
-                state.claim(self.place, cost, wait.turn.ready_at, now);
+                state.line.claim(self.place, cost, wait.turn.ready_at, now);
             }
         }
     }
@@ -445,7 +440,7 @@ impl<'a> Acquire<'a> {
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        change_all(self.buckets, now, |held| held.state.leave(self.place));
+        change_all(self.buckets, now, |held| held.leave(self.place));
     }
 }
 
@@ -485,20 +480,40 @@ impl<'a> Held<'a> {
     fn lock(bucket: &'a Bucket) -> Self {
         Held { bucket, state: bucket.state.lock() }
     }
+
+    fn leave(&mut self, place: Place) {
+        self.state.line.remove(place);
+    }
 }
 
 /// Locks every bucket, always in the same order, and returns them in the caller's.
 fn lock_all(buckets: &[Arc<Bucket>]) -> Few<Held<'_>> {
-    if let [bucket] = buckets {
-        return Few::from_iter([Held::lock(bucket)]);
+    match buckets {
+        [bucket] => return Few::from_iter([Held::lock(bucket)]),
+        [narrow, wide] => return Few::from_iter(lock_two(narrow, wide)),
+        _ => {}
     }
-    // Where they are in memory is an order as good as any.
-    let mut order: Few<(usize, &Arc<Bucket>)> = buckets.iter().enumerate().collect();
-    order.sort_by_key(|(_, bucket)| Arc::as_ptr(bucket));
+    let mut order: Few<(usize, &Bucket)> = buckets.iter().map(|bucket| &**bucket).enumerate().collect();
+    order.sort_by_key(|(_, bucket)| lock_order(bucket));
     let mut held: Few<(usize, Held<'_>)> =
         order.into_iter().map(|(index, bucket)| (index, Held::lock(bucket))).collect();
     held.sort_by_key(|(index, _)| *index);
     held.into_iter().map(|(_, held)| held).collect()
+}
+
+fn lock_two<'a>(narrow: &'a Bucket, wide: &'a Bucket) -> [Held<'a>; 2] {
+    if lock_order(narrow) < lock_order(wide) {
+        let narrow = Held::lock(narrow);
+        [narrow, Held::lock(wide)]
+    } else {
+        let wide = Held::lock(wide);
+        [Held::lock(narrow), wide]
+    }
+}
+
+/// Where they are in memory is an order as good as any.
+fn lock_order(bucket: &Bucket) -> *const Bucket {
+    bucket
 }
 
 #[cfg(test)]

@@ -5,12 +5,15 @@
 //! future is held but not polled) and leaves the list, so that it does not hold up those behind it. It keeps its
 //! place and takes it again when it does ask.
 
+mod claims;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use claims::{Claim, Claims};
 
 /// A waiter asks again at least this often when nothing wakes it, so that no waiter depends on another's being polled.
 pub(crate) const RECHECK: Duration = Duration::from_secs(1);
@@ -88,7 +91,7 @@ impl Turn {
     }
 }
 
-/// Those who wait, in order.
+/// Those who wait, in order, and what others claim who wait elsewhere.
 ///
 /// Nearly every line of very many is empty, and then it is one word.
 #[derive(Debug, Default)]
@@ -98,6 +101,7 @@ pub(crate) struct WaitList(Option<Box<Line>>);
 struct Line {
     waiters: BTreeMap<Place, Waiter>,
     total_cost: f64,
+    claims: Claims,
     /// Wakers of entries that are gone. To drop one may drop the task it belongs to, whose own admissions then leave
     /// this very line: whoever holds the lock takes them out and drops them after it.
     spent: Vec<Waker>,
@@ -108,12 +112,20 @@ impl WaitList {
         self.0.as_ref().is_none_or(|line| line.waiters.is_empty())
     }
 
+    /// Nobody waits and nobody has a claim.
+    #[inline]
+    pub(crate) fn is_undisputed(&self) -> bool {
+        self.0.as_ref().is_none_or(|line| line.waiters.is_empty() && line.claims.is_empty())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |line| line.waiters.len())
     }
 
+    /// In line, and without a claim.
     pub(crate) fn put(&mut self, place: Place, waiter: Waiter) {
         let line = self.0.get_or_insert_default();
+        line.claims.withdraw(place);
         line.total_cost += waiter.cost;
         if let Some(replaced) = line.waiters.insert(place, waiter) {
             line.total_cost -= replaced.cost;
@@ -126,8 +138,26 @@ impl WaitList {
         Some(self.0.as_ref()?.waiters.get(&place)?.turn)
     }
 
-    /// Whether it was in line.
+    /// Not in line, but with a claim to so many tokens when they are due.
+    pub(crate) fn claim(&mut self, place: Place, cost: f64, due: Timestamp, now: Timestamp) {
+        self.leave_line(place);
+        self.0.get_or_insert_default().claims.make(place, cost, due, now);
+    }
+
+    /// What those claim who come before `place`, each with what is claimed until it is due, itself included.
+    pub(crate) fn claims_before(&self, place: Place, now: Timestamp) -> impl Iterator<Item = (Claim, f64)> + '_ {
+        self.0.iter().flat_map(move |line| line.claims.before(place, now))
+    }
+
+    /// Neither in line nor with a claim. Whether it was in line.
     pub(crate) fn remove(&mut self, place: Place) -> bool {
+        if let Some(line) = &mut self.0 {
+            line.claims.withdraw(place);
+        }
+        self.leave_line(place)
+    }
+
+    fn leave_line(&mut self, place: Place) -> bool {
         let Some(line) = &mut self.0 else { return false };
         let Some(waiter) = line.waiters.remove(&place) else { return false };
         // Not left to accumulate rounding errors.
@@ -140,7 +170,7 @@ impl WaitList {
     #[must_use]
     pub(crate) fn take_spent(&mut self) -> Vec<Waker> {
         let spent = self.0.as_mut().map(|line| std::mem::take(&mut line.spent));
-        if self.is_empty() {
+        if self.is_undisputed() {
             self.0 = None;
         }
         spent.unwrap_or_default()

@@ -12,7 +12,7 @@ use crate::classify::Classification;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Refusal, RefusalKind};
 use crate::events;
-use crate::limiter::{Acquire, Asked, Tickets, give_back, take_at_once};
+use crate::limiter::{Acquire, Asked, Tickets, give_back};
 use crate::registry::Leaf;
 use crate::scope::Scope;
 use crate::waiters::{Place, RECHECK};
@@ -188,7 +188,7 @@ impl Core {
         }
         let pass = leaf.breaker().pass_if_closed()?;
         let units = state.units();
-        let tickets = take_at_once(self.buckets(), units, now)?;
+        let tickets = self.take_at_once(units, now)?;
         let slot = if state.takes_slot() {
             let Some(slot) = leaf.bulkhead().take_at_once() else {
                 drop(state);
@@ -216,7 +216,7 @@ impl Core {
             let state = self.state();
             (state.current.is_some().then_some(state.attempts), state.units())
         };
-        let tickets = if self.governed() { take_at_once(self.buckets(), units, now) } else { None };
+        let tickets = if self.governed() { self.take_at_once(units, now) } else { None };
         let pass = leaf.breaker().pass_if_closed();
         if let Some(number) = unreported {
             self.cancel(number);

@@ -45,9 +45,7 @@ impl Attempt {
     pub fn finish(&self, outcome: Outcome) -> Verdict {
         self.finished.store(true, Ordering::Relaxed);
         match outcome {
-            Outcome::Success if !self.core.buckets().iter().any(|bucket| bucket.heeds_answers()) => {
-                self.core.served(self.number)
-            }
+            Outcome::Success if !self.core.heeds_answers() => self.core.served(self.number),
             outcome => self.core.settle_now(self.number, &outcome),
         }
     }
@@ -74,7 +72,7 @@ impl Attempt {
                 Some(found) => found,
                 None => (0, self.core.leaf().bucket()),
             };
-            let ticket = self.tickets.get(index).copied().unwrap_or_default();
+            let ticket = self.tickets.of_bucket(index);
             let report = Report { left, sent_at: self.sent_at, ticket };
             bucket.quota_left(self.core.now(), quota, report, index > 0);
         }

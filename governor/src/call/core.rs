@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::state::{State, Terms};
 use crate::clock::Timestamp;
-use crate::limiter::Bucket;
+use crate::limiter::{Bucket, Tickets, take_at_once};
 use crate::policy::ResolvedPolicy;
 use crate::registry::{Leaf, Target};
 use crate::scope::Scope;
@@ -61,6 +61,24 @@ impl Core {
     /// What it takes tokens from, the narrowest first: its leaf's own, and those that it shares with others.
     pub(super) fn buckets(&self) -> &[Arc<Bucket>] {
         self.target.buckets()
+    }
+
+    /// Takes what a call of so many units costs, if it lies ready and nobody waits.
+    #[inline(always)]
+    pub(super) fn take_at_once(&self, units: f64, now: Timestamp) -> Option<Tickets> {
+        match self.target.only_bucket() {
+            Some(bucket) => bucket.take_at_once(bucket.price(units), now).map(Tickets::one),
+            None => take_at_once(self.buckets(), units, now),
+        }
+    }
+
+    /// Whether it matters to one of its buckets that an attempt was served.
+    #[inline(always)]
+    pub(super) fn heeds_answers(&self) -> bool {
+        match self.target.only_bucket() {
+            Some(bucket) => bucket.heeds_answers(),
+            None => self.buckets().iter().any(|bucket| bucket.heeds_answers()),
+        }
     }
 
     pub(super) fn scope(&self) -> &Scope {

@@ -123,14 +123,29 @@ impl TokenBucket {
         self.update(now, waiting, if waiting { LATENESS } else { Duration::ZERO });
     }
 
-    // Always: most calls come here with nobody waiting, which leaves half of it.
+    // Always: most calls come here with nobody waiting, which leaves half of it, and to a bucket of which nothing besides is known.
     #[inline(always)]
     fn update(&mut self, now: Timestamp, waiting: bool, late: Duration) {
-        if self.besides.is_some() && self.heed_besides(now) {
+        if self.besides.is_none() {
+            let (rate, capacity) = (self.law.rate(), self.law.capacity());
+            self.update_at(rate, capacity, now, waiting, late, false);
+        } else {
+            self.update_heeding_besides(now, waiting, late);
+        }
+    }
+
+    #[inline(never)]
+    fn update_heeding_besides(&mut self, now: Timestamp, waiting: bool, late: Duration) {
+        if self.heed_besides(now) {
             return;
         }
         let (rate, capacity) = (self.rate(now), self.capacity(now));
         let is_held = self.quotas().is_some() && self.is_held(now, rate);
+        self.update_at(rate, capacity, now, waiting, late, is_held);
+    }
+
+    #[inline(always)]
+    fn update_at(&mut self, rate: f64, capacity: f64, now: Timestamp, waiting: bool, late: Duration, is_held: bool) {
         match self.law.closed_until() {
             // One token, for the one call that finds out whether the server is open again.
             Some(probe_at) => {
@@ -140,8 +155,7 @@ impl TokenBucket {
             None => {
                 let unused = self.fill(now, late, rate, capacity);
                 if unused > 0.0 && !waiting && !is_held {
-                    // Every call to a rested bucket comes here; the conversion that can fail costs four times as much.
-                    self.law.unused(now, Duration::from_nanos((unused / rate * 1e9) as u64));
+                    self.law.unused(now, unused / rate);
                 }
             }
         }
@@ -178,7 +192,7 @@ impl TokenBucket {
         let of_law = rate / self.law.rate();
         let is_held = of_law < HELD;
         if is_held {
-            let unused = now.since(self.refilled_at).mul_f64(1.0 - of_law);
+            let unused = now.seconds_since(self.refilled_at) * (1.0 - of_law);
             self.law.unused(now, unused);
         }
         is_held
@@ -187,7 +201,7 @@ impl TokenBucket {
     /// Takes in what came at this rate; says what was too much.
     fn fill(&mut self, now: Timestamp, late: Duration, rate: f64, capacity: f64) -> f64 {
         let since = self.refilled_at.max(self.paused_until.min(now));
-        let tokens = self.tokens + now.since(since).as_secs_f64() * rate;
+        let tokens = self.tokens + now.seconds_since(since) * rate;
         self.tokens = tokens.min(capacity + late.as_secs_f64() * rate);
         self.refilled_at = self.refilled_at.max(now);
         tokens - self.tokens

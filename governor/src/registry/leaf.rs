@@ -164,7 +164,14 @@ impl fmt::Debug for Shared {
     }
 }
 
-type Buckets = SmallVec<[Arc<Bucket>; 3]>;
+/// What few scopes have.
+#[derive(Debug)]
+struct Nested {
+    /// The leaf's bucket and those that it shares with others.
+    buckets: SmallVec<[Arc<Bucket>; 3]>,
+    /// There was no room for all that it is to have.
+    makeshift: bool,
+}
 
 /// A scope resolved: the leaf that its calls share, and the settings they go by.
 ///
@@ -173,10 +180,9 @@ type Buckets = SmallVec<[Arc<Bucket>; 3]>;
 pub(crate) struct Target {
     pub(crate) scope: Scope,
     pub(crate) leaf: Arc<Leaf>,
-    /// The leaf's bucket and those that it shares with others, if there are any. Boxed, as there are very many without.
-    nested: Option<Box<Buckets>>,
+    /// None where the leaf's bucket is all, as of very many scopes.
+    nested: Option<Box<Nested>>,
     pub(crate) settings: Arc<ProviderSettings>,
-    makeshift: bool,
 }
 
 impl Target {
@@ -189,20 +195,26 @@ impl Target {
         shared: impl IntoIterator<Item = Arc<Bucket>>,
         makeshift: bool,
     ) -> Self {
-        let buckets: Buckets = std::iter::once(Arc::clone(leaf.bucket())).chain(shared).collect();
-        let nested = (buckets.len() > 1).then(|| Box::new(buckets));
-        Target { scope, leaf, nested, settings, makeshift }
+        let buckets: SmallVec<_> = std::iter::once(Arc::clone(leaf.bucket())).chain(shared).collect();
+        let nested = (buckets.len() > 1 || makeshift).then(|| Box::new(Nested { buckets, makeshift }));
+        Target { scope, leaf, nested, settings }
     }
 
     /// What a call takes tokens from, the narrowest first: the leaf's own, and those that it shares with others.
     #[inline]
     pub(crate) fn buckets(&self) -> &[Arc<Bucket>] {
-        self.nested.as_deref().map_or_else(|| std::slice::from_ref(self.leaf.bucket()), |nested| nested.as_slice())
+        self.nested.as_ref().map_or_else(|| std::slice::from_ref(self.leaf.bucket()), |nested| &nested.buckets)
     }
 
     /// The leaf is one for newcomers without room for their own, or a bucket that it shares had no room: the next call asks again.
     pub(crate) fn is_makeshift(&self) -> bool {
-        self.makeshift
+        self.nested.as_ref().is_some_and(|nested| nested.makeshift)
+    }
+
+    /// The leaf's bucket, if that is all that a call takes tokens from.
+    #[inline]
+    pub(crate) fn only_bucket(&self) -> Option<&Arc<Bucket>> {
+        if self.nested.is_none() { Some(self.leaf.bucket()) } else { None }
     }
 
     /// How long an attempt without a timeout of its own can be expected to take: what plugins give their clients.

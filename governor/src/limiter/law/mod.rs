@@ -13,7 +13,6 @@ mod delivery_rate;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::config::{LawName, Limits, ThrottleSettings};
@@ -114,8 +113,8 @@ pub(super) trait Control: fmt::Debug + Send {
     /// Time has passed, with callers in line or without.
     fn advance(&mut self, _now: Timestamp, _waiting: bool) {}
 
-    /// For so long, up to now, more tokens came than could lie ready.
-    fn unused(&mut self, _now: Timestamp, _time: Duration) {}
+    /// For so many seconds, up to now, more tokens came than could lie ready.
+    fn unused(&mut self, _now: Timestamp, _seconds: f64) {}
 
     /// While the server is closed: when the next single call may go.
     fn closed_until(&self) -> Option<Timestamp> {
@@ -215,8 +214,8 @@ impl Law {
         ask!(self, advance(now, waiting));
     }
 
-    pub(super) fn unused(&mut self, now: Timestamp, time: Duration) {
-        ask!(self, unused(now, time));
+    pub(super) fn unused(&mut self, now: Timestamp, seconds: f64) {
+        ask!(self, unused(now, seconds));
     }
 
     pub(super) fn taken(&mut self, now: Timestamp) {

@@ -164,7 +164,7 @@ fn a_measured_rate_is_held_and_then_probed() {
 fn what_was_learned_does_not_decay_while_unused() {
     let mut law = measured();
     let held = law.rate();
-    law.unused(at(500.0), Duration::from_secs(470));
+    law.unused(at(500.0), 470.0);
     law.advance(at(500.0), false);
     serve(&mut law, 500.0, 501.0, 60.0);
     law.throttled(at(501.0), at(501.0));
@@ -178,8 +178,8 @@ fn a_few_calls_now_and_then_do_not_pull_the_rate_down_to_theirs() {
     let mut law = measured();
     for second in 30..130 {
         let now = f64::from(second);
-        law.unused(at(now), Duration::from_millis(400));
-        law.unused(at(now + 0.5), Duration::from_millis(400));
+        law.unused(at(now), 0.4);
+        law.unused(at(now + 0.5), 0.4);
         answer(&mut law, now + 0.5, now + 0.5, AnswerKind::Served);
     }
     law.throttled(at(130.0), at(130.0));
@@ -415,7 +415,7 @@ proptest! {
                     prop_assert!(law.rate() >= before);
                 }
                 Event::Unused(nanos) => {
-                    law.unused(now, Duration::from_nanos(nanos));
+                    law.unused(now, nanos as f64 / 1e9);
                     prop_assert_eq!(law.rate(), before);
                 }
                 Event::Taken => law.taken(now),

@@ -1,12 +1,12 @@
-//! Tokens that are wanted here by callers who wait for another bucket.
+//! What callers who stand in another line want here when their turn comes.
 //!
-//! A caller that takes from several buckets stands in one line at a time and holds nobody up in the others. Without more, one
+//! A caller that takes from several buckets stands in one line at a time and holds nobody up at the others. Without more, one
 //! that waits for two busy buckets might never find both ready at once. So it claims its cost in the others for the time when
 //! its turn is to come, and whoever came later may still go first there if that leaves enough by then: EASY backfilling, as
 //! schedulers of parallel jobs call it (Lifka 1995). With nobody else waiting, it costs no throughput.
 
+use super::{GRACE, Place};
 use crate::clock::Timestamp;
-use crate::waiters::{GRACE, Place};
 
 /// So many claims are kept at once, those of who comes first. Any one at all is enough that everyone gets its turn; more let
 /// the next few keep their places without moving from line to line.
@@ -14,37 +14,35 @@ const MOST: usize = 16;
 
 /// What one caller wants, and when.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     place: Place,
     cost: f64,
     due: Timestamp,
 }
 
 impl Claim {
-    /// When it holds nobody up any more. It is not renewed: one whose turn is put off again and again, because others always
-    /// come before it there, does not keep everyone waiting here.
-    pub(super) fn lapses_at(&self) -> Timestamp {
-        self.due + GRACE
+    pub(crate) fn due(&self) -> Timestamp {
+        self.due
     }
 
-    pub(super) fn due(&self) -> Timestamp {
-        self.due
+    /// When it holds nobody up any more. It is not renewed: one whose turn is put off again and again, because others always
+    /// come before it there, does not keep everyone waiting here.
+    pub(crate) fn lapses_at(&self) -> Timestamp {
+        self.due + GRACE
     }
 }
 
-/// One word where there are none, as in nearly every bucket.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Option<Box<Vec<Claim>>>);
+pub(super) struct Claims(Vec<Claim>);
 
 impl Claims {
-    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.is_empty()
     }
 
     /// Claims `cost` for when it is due, or brings an earlier claim forward to then.
     pub(super) fn make(&mut self, place: Place, cost: f64, due: Timestamp, now: Timestamp) {
-        let claims = self.0.get_or_insert_default();
+        let claims = &mut self.0;
         if let Some(known) = claims.iter_mut().find(|claim| claim.place == place) {
             *known = Claim { place, cost, due: due.min(known.due) };
             return;
@@ -60,24 +58,15 @@ impl Claims {
     }
 
     pub(super) fn withdraw(&mut self, place: Place) {
-        if let Some(claims) = &mut self.0 {
-            claims.retain(|claim| claim.place != place);
-            if claims.is_empty() {
-                self.0 = None;
-            }
-        }
+        self.0.retain(|claim| claim.place != place);
     }
 
     /// Each that comes before `place`, with what is claimed until it is due, itself included.
     pub(super) fn before(&self, place: Place, now: Timestamp) -> impl Iterator<Item = (Claim, f64)> + '_ {
-        let claims = self.0.iter().flat_map(|claims| claims.iter());
-        let before = claims.filter(move |claim| claim.place < place && now < claim.lapses_at());
+        let before = self.0.iter().filter(move |claim| claim.place < place && now < claim.lapses_at());
         before.clone().map(move |claim| {
             let by_then = before.clone().filter(|other| other.due <= claim.due).map(|other| other.cost).sum();
             (*claim, by_then)
         })
     }
 }
-
-#[cfg(test)]
-mod tests;
