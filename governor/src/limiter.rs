@@ -387,7 +387,7 @@ impl<'a> Acquire<'a> {
             // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
             self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
             let stood = held.iter().position(|held| held.state.line.turn(self.place).is_some());
-            let (asked, wakers) = match self.first_wait(&mut held, stood, now) {
+            let (asked, wakers) = match self.wait(&mut held, stood, now) {
                 None => {
                     held.iter_mut().for_each(|held| held.leave(self.place));
                     self.tickets = take_from(&mut held, self.units, now);
@@ -410,13 +410,16 @@ impl<'a> Acquire<'a> {
         asked
     }
 
-    /// A bucket that cannot serve it yet, if there is one: as long as that is so, the one in whose line it stands, as to change
-    /// lines makes others move up and look as well.
-    fn first_wait(&self, held: &mut [Held<'_>], stood: Option<usize>, now: Timestamp) -> Option<(usize, Wait)> {
-        let others = (0..held.len()).filter(|index| Some(*index) != stood);
-        stood.into_iter().chain(others).find_map(|index| {
-            let Held { bucket, state } = &mut held[index];
+    /// What it has to wait for: the bucket in whose line it stands, as long as that cannot serve it, as to change lines makes
+    /// others move up and look as well; else the one that is expected to be the last.
+    fn wait(&self, held: &mut [Held<'_>], stood: Option<usize>, now: Timestamp) -> Option<(usize, Wait)> {
+        let mut ask = |index| {
+            let Held { bucket, state } = held.get_mut(index)?;
             Some((index, state.ask(self.place, bucket.price(self.units), now)?))
+        };
+        stood.and_then(&mut ask).or_else(|| {
+            let others = (0..self.buckets.len()).filter(|index| Some(*index) != stood);
+            others.filter_map(ask).max_by_key(|(_, wait)| wait.turn.expected_at)
         })
     }
 

@@ -330,6 +330,17 @@ fn one_that_waits_for_its_narrow_bucket_does_not_hold_up_others_at_the_wide_one(
 }
 
 #[test]
+fn one_that_any_of_its_buckets_serves_too_late_is_told_at_once() {
+    for slow in 0..2 {
+        let both = [0, 1].map(|index| bucket(if index == slow { 0.01 } else { 1.0 }, 1.0));
+        both.iter().for_each(|bucket| drain(bucket, at(0.0)));
+        let mut hurried = Caller::with(&both, 1.0, Priority::Normal, Some(at(10.0)));
+        assert!(matches!(hurried.ask(at(0.0)), Asked::TooLate(ready_at) if ready_at > at(99.0)));
+        assert!(both.iter().all(|bucket| bucket.view(at(0.0)).waiting == 0));
+    }
+}
+
+#[test]
 fn each_bucket_is_paid_in_what_it_counts() {
     let (calls, instances) = (bucket_of(limits(10.0, 10.0).counting(Counts::Calls), law()), bucket(2.0, 100.0));
     let both = [Arc::clone(&calls), Arc::clone(&instances)];
