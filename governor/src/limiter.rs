@@ -253,8 +253,11 @@ impl State {
         let mut turn = self.tokens.turn(0.0, cost, now);
         let mut lapses_at = None;
         for (claim, by_then) in self.line.claims_before(place, now) {
+            if self.tokens.spares(by_then, cost, now) <= claim.due().max(now) {
+                continue;
+            }
             let behind = self.tokens.turn(by_then, cost, now);
-            if behind.ready_at > claim.due().max(now) && behind.ready_at > turn.ready_at {
+            if behind.ready_at > turn.ready_at {
                 turn = behind;
                 lapses_at = Some(claim.lapses_at());
             }

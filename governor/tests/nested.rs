@@ -483,3 +483,37 @@ fn a_variable_may_set_a_bucket_in_common_that_is_named_as_a_key_is() {
     let limits = config.provider("x").shared_for(&Scope::new("x", "1", "", "a"));
     assert_eq!(limits.iter().map(|limit| limit.limits.max_rps()).collect::<Vec<_>>(), [3.0]);
 }
+
+/// How many of a service's calls, ten in a second, go at once while one of another service waits a minute for its own bucket.
+async fn go_at_once_beside(of_slow: &str, waiting: usize, cost: u32) -> usize {
+    let (governor, clock) = governor(&format!(
+        "ratelimit: {{ x: {{ max_rps: 100, services: {{ slow: {{ {of_slow} }} }}, shared: {{ all: {{ max_rps: 10, burst: 10, counts: units, per: account }} }} }} }}"
+    ));
+    let (slow, other) = (Scope::new("x", "1", "", "slow"), Scope::new("x", "1", "", "other"));
+    for _ in 0..waiting {
+        governor.call(&slow).admit().await.unwrap().finish(Outcome::Success);
+    }
+    clock.advance(Duration::from_secs(1));
+    let policy = || RetryPolicy::builder().deadline(None).build().unwrap();
+    let mut dear: Vec<_> = (0..waiting).map(|_| governor.call(&slow).policy(policy()).cost(units(cost))).collect();
+    let mut waits: Vec<_> = dear.iter_mut().map(|call| Box::pin(call.admit())).collect();
+    let mut at_once = 0;
+    for tenth in 0..580 {
+        for wait in &mut waits {
+            assert!(poll_once(wait.as_mut()).await.is_pending());
+        }
+        let mut call = governor.call(&other).policy(policy());
+        if tenth % 2 == 0 && poll_once(Box::pin(call.admit()).as_mut()).await.is_ready() {
+            at_once += 1;
+        }
+        clock.advance(Duration::from_millis(100));
+    }
+    at_once
+}
+
+#[tokio::test]
+async fn a_bucket_keeps_no_more_than_it_holds_for_those_who_wait_elsewhere() {
+    for (of_slow, waiting, cost) in [("max_rps: 0.016, burst: 1", 1, 1_000), ("per_minute: 10", 10, 30)] {
+        assert_eq!(go_at_once_beside(of_slow, waiting, cost).await, 290, "beside {waiting} of {cost}");
+    }
+}
