@@ -396,7 +396,7 @@ impl<'a> Acquire<'a> {
                     self.tickets = take_from(&mut held, self.units, now);
                     (Asked::Taken, call_firsts(&mut held, now))
                 }
-                Some((_, wait)) if self.deadline.is_some_and(|deadline| deadline <= wait.turn.expected_at) => {
+                Some((_, wait)) if self.is_late(&wait) => {
                     held.iter_mut().for_each(|held| held.leave(self.place));
                     (Asked::TooLate(wait.turn.expected_at), call_firsts(&mut held, now))
                 }
@@ -414,13 +414,21 @@ impl<'a> Acquire<'a> {
     }
 
     /// A bucket that cannot serve it yet, if there is one: as long as that is so, the one in whose line it stands, as to change
-    /// lines makes others move up and look as well.
+    /// lines makes others move up and look as well. When it comes, one that cannot serve it in time, if there is one.
     fn first_wait(&self, held: &mut [Held<'_>], stood: Option<usize>, now: Timestamp) -> Option<(usize, Wait)> {
         let others = (0..held.len()).filter(|index| Some(*index) != stood);
-        stood.into_iter().chain(others).find_map(|index| {
+        let mut waits = stood.into_iter().chain(others).filter_map(|index| {
             let Held { bucket, state } = &mut held[index];
             Some((index, state.ask(self.place, bucket.price(self.units), now)?))
-        })
+        });
+        let first = waits.next()?;
+        let late = if stood.is_none() { waits.find(|(_, wait)| self.is_late(wait)) } else { None };
+        Some(late.unwrap_or(first))
+    }
+
+    /// It cannot wait so long.
+    fn is_late(&self, wait: &Wait) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= wait.turn.expected_at)
     }
 
     fn stand_at(&self, held: &mut [Held<'_>], index: usize, wait: Wait, now: Timestamp, waker: &Waker) {

@@ -517,3 +517,24 @@ async fn a_bucket_keeps_no_more_than_it_holds_for_those_who_wait_elsewhere() {
         assert_eq!(go_at_once_beside(of_slow, waiting, cost).await, 290, "beside {waiting} of {cost}");
     }
 }
+
+#[tokio::test]
+async fn who_would_be_too_late_at_any_of_its_buckets_is_refused_when_it_comes() {
+    for (own, in_common) in [(1.0, 0.01), (0.01, 1.0)] {
+        let text = format!(
+            "ratelimit: {{ x: {{ max_rps: {own}, burst: 1, shared: {{ all: {{ max_rps: {in_common}, burst: 1, per: account }} }} }} }}"
+        );
+        let (governor, _) = governor(&text);
+        let scope = Scope::new("x", "1", "", "a");
+        governor.call(&scope).admit().await.unwrap().finish(Outcome::Success);
+        let policy = RetryPolicy::builder().deadline(Duration::from_secs(20)).build().unwrap();
+        let mut call = governor.call(&scope).policy(policy);
+        let Poll::Ready(Err(refused)) = poll_once(Box::pin(call.admit()).as_mut()).await else {
+            panic!("{own} and {in_common}: it waits")
+        };
+        assert_eq!(refused.kind(), RefusalKind::DeadlineExceeded);
+        assert_eq!(refused.retry_after().map(|after| after.as_secs_f64().round()), Some(100.0));
+        let seen = governor.inspect(&scope).unwrap();
+        assert_eq!((seen.waiting_for_rate, shared(&seen, "all").waiting), (0, 0));
+    }
+}
