@@ -180,6 +180,16 @@ impl Bucket {
         })
     }
 
+    /// It is to be no more: those who take from it yet go on at once, whatever it learned. Whom to wake is the caller's to do, as
+    /// with [`reconfigure`](Self::reconfigure).
+    #[must_use]
+    pub(crate) fn open(&self, now: Timestamp, wall: Duration) -> Vec<Waker> {
+        self.change(|state| {
+            state.tokens.reset(Limits::boundless(), now, wall);
+            state.replan(now)
+        })
+    }
+
     /// Forgets what was learned: full, at the ceiling, not paused.
     pub(crate) fn reset(&self, limits: Limits, now: Timestamp, wall: Duration) {
         let wakers = self.change(|state| {

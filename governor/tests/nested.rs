@@ -538,3 +538,26 @@ async fn who_would_be_too_late_at_any_of_its_buckets_is_refused_when_it_comes() 
         assert_eq!((seen.waiting_for_rate, shared(&seen, "all").waiting), (0, 0));
     }
 }
+
+#[tokio::test]
+async fn a_bucket_in_common_that_is_taken_away_holds_nobody_up_whatever_it_learned() {
+    type Learn = fn(&cloud_governor::Attempt);
+    let paused: Learn = |attempt| {
+        let pause = Classification::throttled().with_retry_after(Duration::from_secs(300));
+        attempt.finish(Outcome::Failure(pause));
+    };
+    let named: Learn = |attempt| attempt.shared_limit_told("all", 1, Duration::from_secs(600));
+    let used_up: Learn = |attempt| attempt.quota_left("all", 0);
+    for (what, learn) in [("paused", paused), ("named", named), ("used up", used_up)] {
+        let text = "ratelimit: { x: { max_rps: 1000, shared: { all: { max_rps: 10, burst: 1, per: account } } } }";
+        let (governor, _) = governor(text);
+        let scope = Scope::new("x", "1", "", "a");
+        learn(&governor.call(&scope).admit().await.unwrap());
+        let policy = RetryPolicy::builder().deadline(None).build().unwrap();
+        let mut call = governor.call(&scope).policy(policy);
+        let mut admission = Box::pin(call.admit());
+        assert!(poll_once(admission.as_mut()).await.is_pending(), "{what}");
+        governor.reconfigure(Config::from_yaml("ratelimit: { x: { max_rps: 1000 } }", "t").unwrap());
+        assert!(poll_once(admission.as_mut()).await.is_ready(), "{what}");
+    }
+}
