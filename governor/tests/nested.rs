@@ -561,3 +561,17 @@ async fn a_bucket_in_common_that_is_taken_away_holds_nobody_up_whatever_it_learn
         assert!(poll_once(admission.as_mut()).await.is_ready(), "{what}");
     }
 }
+
+#[tokio::test]
+async fn whoever_waits_for_an_operations_own_bucket_that_is_taken_away_goes_on_at_its_services_rate() {
+    let (governor, clock) = governor("ratelimit: { x: { services: { a.Run: { max_rps: 0.001, burst: 1 } } } }");
+    let scope = Scope::new("x", "1", "", "a").with_operation("Run");
+    governor.call(&scope).admit().await.unwrap().finish(Outcome::Success);
+    let policy = RetryPolicy::builder().deadline(None).build().unwrap();
+    let mut call = governor.call(&scope).policy(policy);
+    let mut admission = Box::pin(call.admit());
+    assert!(poll_once(admission.as_mut()).await.is_pending());
+    governor.reconfigure(Config::from_yaml("ratelimit: { x: { max_rps: 5 } }", "t").unwrap());
+    clock.advance(Duration::from_millis(201));
+    assert!(poll_once(admission.as_mut()).await.is_ready());
+}
