@@ -180,6 +180,16 @@ impl Bucket {
         })
     }
 
+    /// It is to be no more: those who take from it yet go on at once, whatever it learned. Whom to wake is the caller's to do, as
+    /// with [`reconfigure`](Self::reconfigure).
+    #[must_use]
+    pub(crate) fn open(&self, now: Timestamp, wall: Duration) -> Vec<Waker> {
+        self.change(|state| {
+            state.tokens.reset(Limits::boundless(), now, wall);
+            state.replan(now)
+        })
+    }
+
     /// Forgets what was learned: full, at the ceiling, not paused.
     pub(crate) fn reset(&self, limits: Limits, now: Timestamp, wall: Duration) {
         let wakers = self.change(|state| {
@@ -253,8 +263,11 @@ impl State {
         let mut turn = self.tokens.turn(0.0, cost, now);
         let mut lapses_at = None;
         for (claim, by_then) in self.line.claims_before(place, now) {
+            if self.tokens.spares(by_then, cost, now) <= claim.due().max(now) {
+                continue;
+            }
             let behind = self.tokens.turn(by_then, cost, now);
-            if behind.ready_at > claim.due().max(now) && behind.ready_at > turn.ready_at {
+            if behind.ready_at > turn.ready_at {
                 turn = behind;
                 lapses_at = Some(claim.lapses_at());
             }

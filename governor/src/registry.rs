@@ -257,16 +257,16 @@ impl Registry {
         }
         let mut regrouped = Vec::new();
         for (scope, leaf) in self.leaves.iter().filter(|(scope, _)| scope.provider() == provider) {
+            let limits = settings.limits_for(scope);
+            let throttle = known.throttle_for(&settings, scope);
+            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now, wall));
             if leaf_scope(scope, &settings) != *scope {
                 regrouped.push(scope.clone());
                 continue;
             }
-            let limits = settings.limits_for(scope);
-            let throttle = known.throttle_for(&settings, scope);
-            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now, wall));
             leaf.breaker().reconfigure(settings.breaker.failures, settings.breaker.cooldown);
         }
-        // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end.
+        // Operations that no longer have limits of their own. Calls under way keep the old leaf to their end, at their service's rate.
         regrouped.iter().for_each(|scope| self.forget(scope));
         self.settle_retiring();
         wakers

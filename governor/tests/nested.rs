@@ -483,3 +483,95 @@ fn a_variable_may_set_a_bucket_in_common_that_is_named_as_a_key_is() {
     let limits = config.provider("x").shared_for(&Scope::new("x", "1", "", "a"));
     assert_eq!(limits.iter().map(|limit| limit.limits.max_rps()).collect::<Vec<_>>(), [3.0]);
 }
+
+/// How many of a service's calls, ten in a second, go at once while one of another service waits a minute for its own bucket.
+async fn go_at_once_beside(of_slow: &str, waiting: usize, cost: u32) -> usize {
+    let (governor, clock) = governor(&format!(
+        "ratelimit: {{ x: {{ max_rps: 100, services: {{ slow: {{ {of_slow} }} }}, shared: {{ all: {{ max_rps: 10, burst: 10, counts: units, per: account }} }} }} }}"
+    ));
+    let (slow, other) = (Scope::new("x", "1", "", "slow"), Scope::new("x", "1", "", "other"));
+    for _ in 0..waiting {
+        governor.call(&slow).admit().await.unwrap().finish(Outcome::Success);
+    }
+    clock.advance(Duration::from_secs(1));
+    let policy = || RetryPolicy::builder().deadline(None).build().unwrap();
+    let mut dear: Vec<_> = (0..waiting).map(|_| governor.call(&slow).policy(policy()).cost(units(cost))).collect();
+    let mut waits: Vec<_> = dear.iter_mut().map(|call| Box::pin(call.admit())).collect();
+    let mut at_once = 0;
+    for tenth in 0..580 {
+        for wait in &mut waits {
+            assert!(poll_once(wait.as_mut()).await.is_pending());
+        }
+        let mut call = governor.call(&other).policy(policy());
+        if tenth % 2 == 0 && poll_once(Box::pin(call.admit()).as_mut()).await.is_ready() {
+            at_once += 1;
+        }
+        clock.advance(Duration::from_millis(100));
+    }
+    at_once
+}
+
+#[tokio::test]
+async fn a_bucket_keeps_no_more_than_it_holds_for_those_who_wait_elsewhere() {
+    for (of_slow, waiting, cost) in [("max_rps: 0.016, burst: 1", 1, 1_000), ("per_minute: 10", 10, 30)] {
+        assert_eq!(go_at_once_beside(of_slow, waiting, cost).await, 290, "beside {waiting} of {cost}");
+    }
+}
+
+#[tokio::test]
+async fn who_would_be_too_late_at_any_of_its_buckets_is_refused_when_it_comes() {
+    for (own, in_common) in [(1.0, 0.01), (0.01, 1.0)] {
+        let text = format!(
+            "ratelimit: {{ x: {{ max_rps: {own}, burst: 1, shared: {{ all: {{ max_rps: {in_common}, burst: 1, per: account }} }} }} }}"
+        );
+        let (governor, _) = governor(&text);
+        let scope = Scope::new("x", "1", "", "a");
+        governor.call(&scope).admit().await.unwrap().finish(Outcome::Success);
+        let policy = RetryPolicy::builder().deadline(Duration::from_secs(20)).build().unwrap();
+        let mut call = governor.call(&scope).policy(policy);
+        let Poll::Ready(Err(refused)) = poll_once(Box::pin(call.admit()).as_mut()).await else {
+            panic!("{own} and {in_common}: it waits")
+        };
+        assert_eq!(refused.kind(), RefusalKind::DeadlineExceeded);
+        assert_eq!(refused.retry_after().map(|after| after.as_secs_f64().round()), Some(100.0));
+        let seen = governor.inspect(&scope).unwrap();
+        assert_eq!((seen.waiting_for_rate, shared(&seen, "all").waiting), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_in_common_that_is_taken_away_holds_nobody_up_whatever_it_learned() {
+    type Learn = fn(&cloud_governor::Attempt);
+    let paused: Learn = |attempt| {
+        let pause = Classification::throttled().with_retry_after(Duration::from_secs(300));
+        attempt.finish(Outcome::Failure(pause));
+    };
+    let named: Learn = |attempt| attempt.shared_limit_told("all", 1, Duration::from_secs(600));
+    let used_up: Learn = |attempt| attempt.quota_left("all", 0);
+    for (what, learn) in [("paused", paused), ("named", named), ("used up", used_up)] {
+        let text = "ratelimit: { x: { max_rps: 1000, shared: { all: { max_rps: 10, burst: 1, per: account } } } }";
+        let (governor, _) = governor(text);
+        let scope = Scope::new("x", "1", "", "a");
+        learn(&governor.call(&scope).admit().await.unwrap());
+        let policy = RetryPolicy::builder().deadline(None).build().unwrap();
+        let mut call = governor.call(&scope).policy(policy);
+        let mut admission = Box::pin(call.admit());
+        assert!(poll_once(admission.as_mut()).await.is_pending(), "{what}");
+        governor.reconfigure(Config::from_yaml("ratelimit: { x: { max_rps: 1000 } }", "t").unwrap());
+        assert!(poll_once(admission.as_mut()).await.is_ready(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_waits_for_an_operations_own_bucket_that_is_taken_away_goes_on_at_its_services_rate() {
+    let (governor, clock) = governor("ratelimit: { x: { services: { a.Run: { max_rps: 0.001, burst: 1 } } } }");
+    let scope = Scope::new("x", "1", "", "a").with_operation("Run");
+    governor.call(&scope).admit().await.unwrap().finish(Outcome::Success);
+    let policy = RetryPolicy::builder().deadline(None).build().unwrap();
+    let mut call = governor.call(&scope).policy(policy);
+    let mut admission = Box::pin(call.admit());
+    assert!(poll_once(admission.as_mut()).await.is_pending());
+    governor.reconfigure(Config::from_yaml("ratelimit: { x: { max_rps: 5 } }", "t").unwrap());
+    clock.advance(Duration::from_millis(201));
+    assert!(poll_once(admission.as_mut()).await.is_ready());
+}

@@ -234,6 +234,12 @@ impl TokenBucket {
         Turn { ready_at, expected_at }
     }
 
+    /// From when on `cost` can be taken and what is `claimed` still lies ready then. Of that, no more is kept than can lie ready:
+    /// the rest comes when the bucket would be full with or without.
+    pub(super) fn spares(&self, claimed: f64, cost: f64, now: Timestamp) -> Timestamp {
+        self.turn(claimed.min(self.capacity(now)), cost, now).ready_at
+    }
+
     /// Takes `cost` if so much lies ready, with nobody waiting. Where it does not, [`turn`](Self::turn) has the
     /// last word.
     pub(super) fn take_if_ready(&mut self, cost: f64, now: Timestamp) -> Option<Ticket> {

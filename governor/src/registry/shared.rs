@@ -114,12 +114,12 @@ impl SharedBuckets {
                 return true;
             }
             let limit = known.limit(settings);
-            let (limits, throttle) = match &limit {
-                Some(limit) => (limit.limits, limit.throttle.clone()),
-                None => (Limits::boundless(), settings.throttle.clone()),
-            };
-            wakers.extend(known.bucket.reconfigure(limits, throttle, now, wall));
-            limit.is_some()
+            let is_kept = limit.is_some();
+            wakers.extend(match limit {
+                Some(SharedLimit { limits, throttle, .. }) => known.bucket.reconfigure(limits, throttle, now, wall),
+                None => known.bucket.open(now, wall),
+            });
+            is_kept
         });
         wakers
     }
