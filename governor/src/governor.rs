@@ -1,6 +1,7 @@
 //! The governor: where calls begin and what happened is told.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,11 +24,17 @@ pub struct Governor {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
 struct Shared {
     clock: Arc<dyn Clock>,
     registry: RwLock<Registry>,
     targets: Targets,
+}
+
+/// Without the scopes, of which there may be tens of thousands.
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("clock", &self.clock).finish_non_exhaustive()
+    }
 }
 
 /// Builds a [`Governor`] of its own, apart from the process-wide one.
@@ -141,15 +148,16 @@ impl Governor {
         let now = self.shared.clock.now();
         let registry = self.read();
         let scopes = registry.leaves.iter().map(|(scope, leaf)| (scope.clone(), leaf.counters().totals())).collect();
-        Summary::new(scopes, registry.forgotten(), registry.slowed(now, |_| true))
+        Summary::new(scopes, registry.forgotten(), registry.slowed(now, |_| true, |_| true))
     }
 
     /// What one run's collector holds, with the present state of the scopes it met.
     pub fn summary_of(&self, stats: &Stats) -> Summary {
         let now = self.shared.clock.now();
         let scopes: BTreeMap<Scope, Totals> = stats.by_scope();
-        let has = |bucket: &Scope| scopes.keys().any(|scope| bucket.is_shared_by(scope));
-        let slowed = self.read().slowed(now, |scope| scopes.contains_key(scope) || has(scope));
+        let is_met = |leaf: &Scope| scopes.contains_key(leaf);
+        let is_shared = |bucket: &Scope| scopes.keys().any(|scope| bucket.is_shared_by(scope));
+        let slowed = self.read().slowed(now, is_met, is_shared);
         Summary::new(scopes, Totals::default(), slowed)
     }
 
@@ -158,7 +166,8 @@ impl Governor {
         self.summary().messages()
     }
 
-    /// The state that a call of this scope meets now, and so why one is waiting. `None` if the scope is unknown.
+    /// The state that a call of this scope meets now, and so why one is waiting. `None` if no call of it was made yet: where
+    /// operations have buckets of their own, of the operation that the scope names.
     pub fn inspect(&self, scope: &Scope) -> Option<Inspection> {
         let now = self.shared.clock.now();
         let registry = self.read();

@@ -287,13 +287,19 @@ impl Registry {
         settings.shared_for(scope).into_iter().filter_map(|limit| self.buckets.find(&limit.scope))
     }
 
-    pub(crate) fn slowed(&self, now: Timestamp, wanted: impl Fn(&Scope) -> bool) -> Vec<SlowedBucket> {
+    /// Of the wanted leaves, and of the wanted buckets that leaves share.
+    pub(crate) fn slowed(
+        &self,
+        now: Timestamp,
+        leaves: impl Fn(&Scope) -> bool,
+        shared: impl Fn(&Scope) -> bool,
+    ) -> Vec<SlowedBucket> {
         let mut slowed: Vec<SlowedBucket> = self
             .leaves
             .values()
-            .filter(|leaf| wanted(leaf.scope()))
+            .filter(|leaf| leaves(leaf.scope()))
             .map(|leaf| leaf.slowed(now))
-            .chain(self.buckets.slowed(now, &wanted))
+            .chain(self.buckets.slowed(now, &shared))
             .filter(SlowedBucket::is_slowed)
             .collect();
         slowed.sort_by(|a, b| a.scope.cmp(&b.scope));

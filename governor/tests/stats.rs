@@ -68,6 +68,29 @@ static SECRETS: std::sync::LazyLock<Scope> = std::sync::LazyLock::new(|| aws("se
 // ===== one run =====
 
 #[tokio::test(start_paused = true)]
+async fn a_run_tells_nothing_of_operations_that_it_did_not_call() {
+    let governor = governor("ratelimit: { aws: { services: { sqs: { per_operation: true } } } }");
+    admit(&mut governor.call(&aws("sqs", "SendMessage"))).await.finish(fails(Class::Throttled));
+    let (_, stats) = stats_scope(succeed(&governor, &aws("sqs", "ListQueues"))).await;
+    let summary = governor.summary_of(&stats);
+    assert_eq!((summary.slowed_buckets.len(), summary.messages().len()), (0, 0), "{summary:?}");
+    assert_eq!(governor.summary().slowed_buckets.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn debug_says_which_scope_and_not_all_that_is_known_of_it() {
+    let governor = governor("");
+    for account in 0..100 {
+        succeed(&governor, &Scope::new("aws", account.to_string(), "eu-west-1", "sqs")).await;
+    }
+    let (handle, call) = (governor.handle(&SECRETS), governor.call(&SECRETS));
+    assert!(format!("{governor:?}").len() < 200, "{governor:?}");
+    for shown in [format!("{handle:?}"), format!("{call:?}")] {
+        assert!(shown.contains("secretsmanager") && shown.len() < 1_000, "{shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_runs_side_by_side_do_not_mix() {
     let governor = governor("");
     let work = |times: u32| {

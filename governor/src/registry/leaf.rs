@@ -176,13 +176,19 @@ struct Nested {
 /// A scope resolved: the leaf that its calls share, and the settings they go by.
 ///
 /// It is never changed, so that a call reads both without a lock. New settings make new ones.
-#[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) scope: Scope,
     pub(crate) leaf: Arc<Leaf>,
     /// None where the leaf's bucket is all, as of very many scopes.
     nested: Option<Box<Nested>>,
     pub(crate) settings: Arc<ProviderSettings>,
+}
+
+/// Without what its leaf and its settings hold, which every call would print.
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("scope", &self.scope).finish_non_exhaustive()
+    }
 }
 
 impl Target {

@@ -132,7 +132,7 @@ impl SharedBuckets {
         })
     }
 
-    /// Those that one of the wanted scopes shares.
+    /// Those that are wanted.
     pub(super) fn slowed<'a>(
         &'a self,
         now: Timestamp,
