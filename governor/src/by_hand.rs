@@ -21,7 +21,9 @@ use crate::waiters::Priority;
 
 /// Sends `operation` under the process-wide governor until it is answered, fails for good or retrying stops.
 ///
-/// The error's source chain tells what a failure means; [`Resilience::classify_with`] serves other error types.
+/// The error's source chain tells what a failure means, where it holds an error that is known. One of your own says nothing here,
+/// not even if it has [`Classify`], and ends the call: see [`Resilience::classify_by_facts`] and
+/// [`Resilience::classify_with`].
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
