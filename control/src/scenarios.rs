@@ -75,6 +75,11 @@ const NAMING: ServerSpec = ServerSpec {
     ..serving(Quota::Window { limit: 100.0, seconds: 60.0 })
 };
 
+/// What a user configures who knows the server.
+const KNOWN: Option<&str> = Some("ratelimit: { defaults: { max_rps: 20, burst: 100 } }");
+const STRAYS: &[(f64, f64)] =
+    &[(0.0, 0.0), (100.0, 200.0), (100.1, 0.0), (250.0, 200.0), (250.1, 0.0), (400.0, 200.0), (400.1, 0.0)];
+
 const fn answering(seconds: f64, server: ServerSpec) -> ServerSpec {
     ServerSpec { latency: Latency { base: seconds, ..LATENCY }, ..server }
 }
@@ -306,6 +311,23 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "100/20, of which other tenants draw 10 a second from 200 s to 400 s",
         server: ServerSpec { background: &[(0.0, 0.0), (200.0, 10.0), (400.0, 0.0)], ..SERVER },
         measures: FIND_AND_RECOVER,
+        goals: Goals { recover_s: Some(10.0), ..goals(95.0, 2.5) },
+        ..BASE
+    },
+    Scenario {
+        name: "known",
+        about: "100/20, which is configured; three times another tenant takes 20 calls at once",
+        server: ServerSpec { background: STRAYS, ..SERVER },
+        governor: KNOWN,
+        goals: goals(99.0, 0.5),
+        ..BASE
+    },
+    Scenario {
+        name: "known-others",
+        about: "100/20, which is configured, and of which other tenants draw 10 a second from 200 s to 400 s",
+        server: ServerSpec { background: &[(0.0, 0.0), (200.0, 10.0), (400.0, 0.0)], ..SERVER },
+        governor: KNOWN,
+        measures: RECOVER,
         goals: Goals { recover_s: Some(10.0), ..goals(95.0, 2.5) },
         ..BASE
     },

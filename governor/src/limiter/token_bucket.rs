@@ -271,12 +271,12 @@ impl TokenBucket {
 
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
         self.tokens -= cost;
-        self.law.taken(now);
+        self.law.taken(now, cost);
         self.quotas_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
     pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
-        self.law.get_mut().given_back(now);
+        self.law.get_mut().given_back(now, cost);
         if let Some(quotas) = self.quotas_mut() {
             quotas.give_back(cost);
         }

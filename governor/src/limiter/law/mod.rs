@@ -121,11 +121,11 @@ pub(super) trait Control: fmt::Debug + Send {
         None
     }
 
-    /// A call was let through.
-    fn taken(&mut self, _now: Timestamp) {}
+    /// A call of this cost was let through.
+    fn taken(&mut self, _now: Timestamp, _cost: f64) {}
 
-    /// A call that was let through was not sent.
-    fn given_back(&mut self, _now: Timestamp) {}
+    /// A call of this cost that was let through was not sent.
+    fn given_back(&mut self, _now: Timestamp, _cost: f64) {}
 
     /// The server names its limit, in calls per second: the rate is not above it, unless it is under the floor.
     fn name_limit(&mut self, now: Timestamp, limit: f64);
@@ -218,8 +218,8 @@ impl Law {
         ask!(self, unused(now, seconds));
     }
 
-    pub(super) fn taken(&mut self, now: Timestamp) {
-        ask!(self, taken(now));
+    pub(super) fn taken(&mut self, now: Timestamp, cost: f64) {
+        ask!(self, taken(now, cost));
     }
 
     // ===== what few ask =====

@@ -2,7 +2,7 @@
 
 use super::closed::Closed;
 use super::epoch::Epoch;
-use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, HOLD_AT, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
+use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, HOLD_AT, INSTANT, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
 use super::{DeliveryRate, Known, Learned, seconds};
 use crate::clock::Timestamp;
 
@@ -29,6 +29,18 @@ impl DeliveryRate {
             learned.epoch = Epoch::new(now);
         }
         self.cut_within_epoch(now, rate, known)
+    }
+
+    /// The rate after the first throttle: half, or what the server was seen to grant by then where its burst is known.
+    ///
+    /// Since all lay ready here, no more than the burst lay ready there, so that all beyond it came meanwhile. What is still
+    /// under way may yet be throttled, too.
+    pub(super) fn first_cut(&self, now: Timestamp) -> f64 {
+        let half = self.rate / 2.0;
+        let Some(burst) = self.limits.known_burst() else { return half };
+        let granted = self.sent - self.rate * self.latency - 1.0 - burst;
+        let elapsed = seconds(now.since(self.full_at)).max(INSTANT);
+        (granted / elapsed).clamp(half, self.rate * HOLD_AT)
     }
 
     /// Goes on at this rate; what has been delivered still counts.

@@ -54,6 +54,9 @@ pub(in crate::limiter) struct DeliveryRate {
     answered_rate: f64,
     /// Up to when time has been accounted for.
     at: Timestamp,
+    /// Of the time before anything was throttled: when all lay ready last, and what was let through since.
+    full_at: Timestamp,
+    sent: f64,
     /// Boxed, and not there before the first cut, as there is a law for each of very many scopes.
     learned: Option<Box<Learned>>,
 }
@@ -85,6 +88,8 @@ impl DeliveryRate {
             latency: 0.0,
             answered_rate: rate,
             at: now,
+            full_at: now,
+            sent: 0.0,
             learned: None,
         }
     }
@@ -168,7 +173,7 @@ impl Control for DeliveryRate {
             self.saved = (self.saved - 1.0).max(-MOST_OWED);
         }
         let Some(learned) = &mut self.learned else {
-            return self.cut(now, self.rate / 2.0, Known::Exceeded(self.rate));
+            return self.cut(now, self.first_cut(now), Known::Exceeded(self.rate));
         };
         if sent_at < learned.cut.at {
             return None;
@@ -260,7 +265,10 @@ impl Control for DeliveryRate {
     /// The server's bucket fills up meanwhile: what comes now is no measure of its refill.
     fn unused(&mut self, now: Timestamp, seconds: f64) {
         // Every call to a rested bucket comes here.
-        let Some(learned) = &mut self.learned else { return };
+        let Some(learned) = &mut self.learned else {
+            (self.full_at, self.sent) = (now, 0.0);
+            return;
+        };
         // The conversion that can fail costs four times as much.
         let time = Duration::from_nanos((seconds * 1e9) as u64);
         learned.epoch.leave_unused(time);
@@ -274,14 +282,16 @@ impl Control for DeliveryRate {
     }
 
     /// A probe is under way. Should it be lost, the next one does not wait for it.
-    fn taken(&mut self, now: Timestamp) {
+    fn taken(&mut self, now: Timestamp, cost: f64) {
+        self.sent += cost;
         if let Some(closed) = self.closed_mut() {
             closed.probes = closed.probes.saturating_add(1);
             closed.probe_at = now + closed.pause();
         }
     }
 
-    fn given_back(&mut self, now: Timestamp) {
+    fn given_back(&mut self, now: Timestamp, cost: f64) {
+        self.sent -= cost;
         if let Some(closed) = self.closed_mut() {
             closed.probes = closed.probes.saturating_sub(1);
             closed.probe_at = now;
@@ -303,6 +313,8 @@ impl Control for DeliveryRate {
         }
         let untouched = self.is_neutral();
         self.limits = limits;
+        // What was let through tells nothing of a bucket of another size.
+        self.sent = 0.0;
         let rate = if untouched { limits.max_rps() } else { self.rate };
         self.go_at(rate);
         self.fastest = self.rate;

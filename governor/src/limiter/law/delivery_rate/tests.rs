@@ -52,6 +52,43 @@ fn the_first_two_throttles_halve_the_rate_as_long_as_nothing_is_measured() {
     assert_eq!((law.rate(), law.measured()), (5.0, None));
 }
 
+/// Of a known limit, used in full from the start until this second.
+fn used_in_full(limits: Limits, seconds: f64) -> DeliveryRate {
+    let mut law = DeliveryRate::new(limits, Timestamp::ZERO);
+    law.taken(Timestamp::ZERO, limits.burst());
+    let calls = (limits.max_rps() * seconds) as usize;
+    for call in 1..=calls {
+        let now = call as f64 / limits.max_rps();
+        law.taken(at(now), 1.0);
+        answer(&mut law, now + 0.05, now, AnswerKind::Served);
+    }
+    law
+}
+
+#[test]
+fn where_the_limit_is_known_the_first_throttle_cuts_to_what_was_granted_so_far() {
+    let cut_after = |seconds: f64| {
+        let mut law = used_in_full(Limits::new(20.0, 100.0, 0.05).unwrap(), seconds);
+        law.throttled(at(seconds), at(seconds)).unwrap().1
+    };
+    assert_eq!(cut_after(0.1), 10.0, "so little tells nothing");
+    let soon = cut_after(2.0);
+    assert!((soon - 19.0).abs() < 1e-9, "the burst and 38 of the 40 calls after it were granted: {soon}");
+    assert_eq!(cut_after(60.0), 0.97 * 20.0);
+}
+
+#[test]
+fn what_was_granted_before_a_quiet_time_tells_nothing_at_the_first_throttle() {
+    let limits = Limits::new(20.0, 100.0, 0.05).unwrap();
+    let mut law = used_in_full(limits, 60.0);
+    law.unused(at(80.0), 1.0);
+    law.taken(at(80.1), 100.0);
+    assert_eq!(law.throttled(at(80.2), at(80.1)), Some((20.0, 10.0)));
+    let mut law = used_in_full(limits, 60.0);
+    law.reconfigure(Limits::new(40.0, 100.0, 0.05).unwrap(), &Arc::new(ThrottleSettings::default()));
+    assert_eq!(law.throttled(at(60.2), at(60.1)), Some((40.0, 20.0)), "nor before the limit was another");
+}
+
 #[test]
 fn a_server_that_was_closed_for_long_before_it_was_measured_starts_at_a_quarter() {
     let reopened = |probes: u32| {
@@ -62,7 +99,7 @@ fn a_server_that_was_closed_for_long_before_it_was_measured_starts_at_a_quarter(
         assert_eq!((law.rate(), law.phase(at(1.3))), (10.0, Phase::Closed));
         for probe in 1..=probes {
             let now = f64::from(probe) * 40.0;
-            law.taken(at(now));
+            law.taken(at(now), 1.0);
             if probe < probes {
                 law.throttled(at(now + 0.1), at(now));
             } else {
@@ -227,7 +264,7 @@ fn a_closed_server_is_asked_after_one_and_two_seconds_and_then_once_in_thirty_se
     let mut now = at(41.3);
     let mut waits = Vec::new();
     for _ in 0..8 {
-        law.taken(now);
+        law.taken(now, 1.0);
         assert!(law.throttled(now, now).is_none());
         let next = law.closed_until().unwrap();
         waits.push(seconds(next.until(now)));
@@ -240,7 +277,7 @@ fn a_closed_server_is_asked_after_one_and_two_seconds_and_then_once_in_thirty_se
 fn a_closed_server_that_serves_a_probe_is_open_again() {
     let mut law = closed();
     let rate = law.rate();
-    law.taken(at(41.3));
+    law.taken(at(41.3), 1.0);
     assert!(answer(&mut law, 41.4, 41.3, AnswerKind::Served).reopened);
     assert_eq!((law.closed_until(), law.rate()), (None, rate));
 }
@@ -257,10 +294,10 @@ fn neither_a_late_throttle_nor_a_late_answer_of_before_moves_a_closure() {
 #[test]
 fn a_probe_that_is_not_sent_leaves_its_turn_to_the_next() {
     let mut law = closed();
-    law.taken(at(41.3));
-    law.given_back(at(41.3));
+    law.taken(at(41.3), 1.0);
+    law.given_back(at(41.3), 1.0);
     assert_eq!(law.closed_until(), Some(at(41.3)));
-    law.taken(at(41.3));
+    law.taken(at(41.3), 1.0);
     assert_eq!(law.closed_until(), Some(at(43.3)));
 }
 
@@ -322,7 +359,7 @@ fn a_window_that_is_spent_is_found_closed_and_opens_at_the_limit() {
     law.throttled(at(5.7), at(5.65));
     law.throttled(at(6.3), at(6.25));
     assert_eq!(law.phase(at(6.3)), Phase::Closed);
-    law.taken(at(60.0));
+    law.taken(at(60.0), 1.0);
     answer(&mut law, 60.1, 60.0, AnswerKind::Served);
     assert_eq!((law.rate(), law.closed_until()), (0.97 * LIMIT, None));
 }
@@ -359,8 +396,8 @@ enum Event {
     Answered(u64, AnswerKind, f64),
     Advance(bool),
     Unused(u64),
-    Taken,
-    GivenBack,
+    Taken(f64),
+    GivenBack(f64),
     Reconfigure(f64),
     Name(f64),
     Loosen(Option<f64>),
@@ -374,8 +411,8 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
         5 => (nanos.clone(), kind, prop_oneof![Just(1.0), 0.0_f64..1e6]).prop_map(|(age, kind, cost)| Event::Answered(age, kind, cost)),
         4 => any::<bool>().prop_map(Event::Advance),
         1 => nanos.prop_map(Event::Unused),
-        1 => Just(Event::Taken),
-        1 => Just(Event::GivenBack),
+        2 => (0.0_f64..1e6).prop_map(Event::Taken),
+        1 => (0.0_f64..1e6).prop_map(Event::GivenBack),
         1 => (0.000_001_f64..1e6).prop_map(Event::Reconfigure),
         1 => prop_oneof![1e-9_f64..1e6, 0.1_f64..100.0].prop_map(Event::Name),
         1 => prop::option::of(1.0_f64..2.0).prop_map(Event::Loosen),
@@ -418,8 +455,8 @@ proptest! {
                     law.unused(now, nanos as f64 / 1e9);
                     prop_assert_eq!(law.rate(), before);
                 }
-                Event::Taken => law.taken(now),
-                Event::GivenBack => law.given_back(now),
+                Event::Taken(cost) => law.taken(now, cost),
+                Event::GivenBack(cost) => law.given_back(now, cost),
                 Event::Reconfigure(rps) => {
                     limits = of(Some(rps));
                     law.reconfigure(limits, &Arc::new(ThrottleSettings::default()));
