@@ -43,3 +43,27 @@ fn what_is_not_known_ends_with_what_is() {
         assert!(said.starts_with("limits: --") && said.contains(known), "{said}");
     }
 }
+
+#[test]
+fn of_a_scope_it_says_what_holds_under_the_configuration_that_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("governor.yaml");
+    std::fs::write(&file, "ratelimit: { aws: { services: { ec2.RunInstances: { max_rps: 7 } } } }").expect("a file");
+    let output = limits(&format!("--scope aws/1/eu-west-1/ec2/RunInstances --json --config {}", file.display()));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let own = &said["buckets"][0];
+    assert_eq!((&own["known"], &own["grant"]["calls"]), (&"configured".into(), &7.0.into()), "{said}");
+
+    std::fs::write(&file, "ratelimit: { aws: { services: { ec2.RunInstances: { max_rsp: 7 } } } }").expect("a file");
+    let output = limits(&format!("--scope aws/1/eu-west-1/ec2/RunInstances --config {}", file.display()));
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
+    assert!(text(&output.stderr).contains("max_rsp"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_text_that_is_no_scope_is_refused() {
+    let output = limits("--scope ec2/DescribeVpcs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("is not a scope"), "{}", text(&output.stderr));
+}

@@ -12,14 +12,19 @@
 //! | condition | when it holds, if not always: the governor, which cannot know, leaves it out |
 //! | source | the page below the table, and the limit's name there |
 //!
-//! With `--json` it is an array of [`PublishedLimit`](cloud_governor::catalogue::PublishedLimit)s. A command line of no use
+//! With `--json` it is an array of [`PublishedLimit`](cloud_governor::catalogue::PublishedLimit)s.
+//!
+//! With `--scope` it says which buckets the calls of that scope take from, and what each grants, under the configuration that a
+//! program would load in its place. A command line of no use
 //! ends with exit code 2, and so does one that asks for what the catalogue does not have.
 
 mod app;
+mod holding;
 mod listing;
 mod options;
 mod table;
 
 pub use app::main;
+pub use holding::Holding;
 pub use listing::{Listing, UnknownName};
 pub use options::Args;

@@ -1,13 +1,18 @@
 //! The command line.
 
-use clap::Parser;
-use cloud_governor::catalogue;
+use std::path::PathBuf;
 
+use clap::Parser;
+use cloud_governor::{Config, ConfigError, Scope, catalogue};
+
+use super::holding::Holding;
 use super::listing::{Listing, UnknownName};
 
-/// Lists the limits that cloud providers publish, as the governor knows them, with their sources.
+/// Lists the limits that cloud providers publish, as the governor knows them, with their sources; or says what holds for one
+/// scope.
 ///
-/// Exit codes: 0 listed; 2 the command line is of no use, or nothing is known of what it names.
+/// Exit codes: 0 listed; 2 the command line is of no use, the configuration is, or nothing is known of what it
+/// names.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "limits", version, max_term_width = 110)]
 #[non_exhaustive]
@@ -18,13 +23,32 @@ pub struct Args {
     /// Those of one service, as scopes name it (ec2, compute, cloudasset), and those of every service of its provider.
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,
+    /// What holds for the calls of this scope, under the configuration that a program would load here (the file that
+    /// CLOUD_GOVERNOR_CONFIG names, and the environment): aws/123456789012/eu-west-1/ec2/DescribeVpcs.
+    #[arg(long, value_name = "SCOPE", conflicts_with_all = ["provider", "service"])]
+    pub scope: Option<Scope>,
+    /// A configuration, a YAML file, in place of that which CLOUD_GOVERNOR_CONFIG names.
+    #[arg(long, value_name = "FILE", requires = "scope")]
+    pub config: Option<PathBuf>,
     /// As JSON, with nothing left out or put together.
     #[arg(long)]
     pub json: bool,
 }
 
 impl Args {
-    /// What is asked for.
+    /// What holds for this scope.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the configuration.
+    pub fn holding(&self, scope: &Scope) -> Result<Holding, ConfigError> {
+        let config = match &self.config {
+            Some(file) => Config::builder().file(file).env().build()?,
+            None => Config::load()?,
+        };
+        Ok(Holding::of(scope, &config))
+    }
+
+    /// The published limits that are asked for.
     ///
     /// # Errors
     /// An [`UnknownName`] if the catalogue has nothing of the provider, or of the service.
