@@ -1,5 +1,8 @@
 //! The operations that the catalogue names are called so by the SDKs whose clients are here. Those of STS and SSM are checked
-//! beside the plugin.
+//! beside the plugin; those of EC2 with the feature `ec2`, as its client takes minutes to compile.
+
+#[cfg(feature = "ec2")]
+mod ec2;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +19,9 @@ macro_rules! names {
         }),+])
     };
 }
+
+#[cfg(feature = "ec2")]
+use names;
 
 fn named(service: &str) -> BTreeSet<String> {
     let limits = catalogue::published().filter(|limit| limit.provider == "aws" && limit.service == service);
