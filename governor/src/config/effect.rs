@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::ConfigProblem;
-use super::layer::{Provider, Rates, Shared};
+use super::layer::{Provider, Rates, Service, Shared};
 use super::names::{is_operation, split_verb};
 use super::read::At;
 use super::settings::ProviderSettings;
@@ -19,8 +19,8 @@ pub(super) fn problems(
 ) -> Vec<ConfigProblem> {
     let bursts = provider.services.values().filter_map(|service| {
         let burst = lone_burst(&service.rates)?;
-        let scopes = scopes(name.unwrap_or_default(), &service.key);
-        let is_used = scopes.iter().any(|scope| settings.uses_burst(scope, &service.key));
+        let scopes = scopes(name.unwrap_or_default(), &service.key.value);
+        let is_used = scopes.iter().any(|scope| settings.uses_burst(scope, &service.key.value));
         (!is_used).then(|| burst.problem(PER_MINUTE))
     });
     let shared = provider.shared_buckets().filter(|(_, _, set)| !set.rates.has_rate()).filter_map(|bucket| {
@@ -30,7 +30,18 @@ pub(super) fn problems(
     });
     // What a provider inherits may well have none there.
     let is_own = |problem: &ConfigProblem| name.is_none() || !problem.path().starts_with("ratelimit.defaults.");
-    bursts.chain(shared).filter(is_own).collect()
+    let hidden =
+        provider.services.values().flat_map(|service| service.hidden.iter().map(|other| hides(service, other)));
+    bursts.chain(shared).chain(hidden).filter(is_own).collect()
+}
+
+/// Layers that set an operation write its name alike.
+fn hides(service: &Service, other: &At<String>) -> ConfigProblem {
+    let (own, other, place) = (&service.key.value, &other.value, &other.origin);
+    service.key.problem(format!(
+        "hides `{other}` ({place}), as `{own}` differs from it in case alone, and operations are compared exactly: \
+         write both alike"
+    ))
 }
 
 /// A burst without a rate to go with it.

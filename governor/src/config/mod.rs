@@ -184,6 +184,7 @@ mod builder;
 mod effect;
 mod env;
 mod error;
+mod known;
 mod layer;
 mod names;
 mod node;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::bounds::{self, Range};
 use super::error::{ConfigOrigin, ConfigProblem};
+use super::names::place_of;
 use super::node::{Entry, Node, Value, shown};
 use super::settings::Jitter;
 
@@ -59,6 +60,7 @@ pub(super) struct Section<'a> {
     path: String,
     entries: Vec<Entry>,
     known: Vec<&'static str>,
+    elsewhere: Vec<(&'static str, String)>,
 }
 
 impl<'a> Section<'a> {
@@ -72,11 +74,15 @@ impl<'a> Section<'a> {
                 Vec::new()
             }
         };
-        Section { reading, path, entries, known: Vec::new() }
+        Section { reading, path, entries, known: Vec::new(), elsewhere: Vec::new() }
     }
 
     pub(super) fn reading(&self) -> &'a Reading<'a> {
         self.reading
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     fn path_of(&self, key: &str) -> String {
@@ -122,6 +128,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Says, should this key be here, where it belongs.
+    pub(super) fn belongs(&mut self, key: &'static str, place: String) {
+        self.elsewhere.push((key, place));
+    }
+
     /// Everything not yet taken, in the document's order, with the path of each.
     pub(super) fn rest(mut self) -> Vec<(String, Entry)> {
         let entries = std::mem::take(&mut self.entries);
@@ -132,7 +143,10 @@ impl<'a> Section<'a> {
     pub(super) fn finish(mut self) {
         self.known.sort_unstable();
         for entry in &self.entries {
-            let message = format!("unknown key `{}`; known here: {}", entry.key, self.known.join(", "));
+            let told = self.elsewhere.iter().find(|(key, _)| *key == entry.key).map(|(_, place)| place.clone());
+            let place = told.or_else(|| place_of(&entry.key).map(|place| format!("it stands under {place}")));
+            let place = place.map(|place| format!("; {place}")).unwrap_or_default();
+            let message = format!("unknown key `{}`{place}; known here: {}", entry.key, self.known.join(", "));
             self.reading.report(self.path_of(&entry.key), entry.line, message);
         }
     }
