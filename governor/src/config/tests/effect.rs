@@ -158,6 +158,87 @@ fn an_empty_list_of_operations_or_verbs_is_refused_and_a_star_names_all() {
     assert_eq!((shared("['*']"), shared("[RunInstances]")), (1, 0));
 }
 
+/// What is said of this list of operations, in a bucket of the service or of the provider.
+fn operations(provider: &str, service: Option<&str>, operations: &str) -> Option<String> {
+    let shared = format!("shared: {{ x: {{ max_rps: 1, operations: {operations} }} }}");
+    let set = match service {
+        Some(service) => format!("services: {{ {service}: {{ {shared} }} }}"),
+        None => format!("services: {{ rest: {{}}, rest.v3: {{}}, graph:read: {{}}, wiki.Read: {{}} }}, {shared}"),
+    };
+    let error = yaml(&format!("ratelimit: {{ {provider}: {{ {set} }} }}")).err()?;
+    let of = service.map(|service| format!("services.{service}.")).unwrap_or_default();
+    let place = format!("ratelimit.{provider}.{of}shared.x.operations");
+    assert_eq!(places(&error), [(place.as_str(), Some(1))], "{error}");
+    Some(error.to_string())
+}
+
+#[test]
+fn an_operation_of_a_bucket_in_common_that_is_named_with_its_service_is_refused() {
+    for (provider, service, list, says) in [
+        ("github", Some("rest"), "[SearchCode, rest.SearchCode]", "write `SearchCode`"),
+        ("github", Some("rest"), "[REST.Search*]", "write `Search*`"),
+        ("github", Some("rest"), "[rest.*]", "write `*`"),
+        ("github", Some("rest"), "['rest:SearchCode']", "write `SearchCode`"),
+        ("github", Some("rest"), "[rest/SearchCode]", "write `SearchCode`"),
+        ("github", Some("rest"), "['rest:write']", "write `verbs: [write]`"),
+        ("github", Some("rest.v3"), "[rest.v3.SearchCode]", "write `SearchCode`"),
+        ("defaults", Some("rest"), "[rest.SearchCode]", "write `SearchCode`"),
+        ("azure", Some("compute"), "[Compute.VirtualMachines.list]", "write `VirtualMachines.list`"),
+        ("github", None, "[rest.SearchCode]", "write `SearchCode`"),
+        ("github", None, "[graph.Query]", "write `Query`"),
+        ("github", None, "[rest.v3.Search]", "write `Search`"),
+        ("github", None, "[wiki.List*]", "write `List*`"),
+        ("github", None, "['graph:write']", "write `verbs: [write]`"),
+        ("aws", None, "[ec2.RunInstances]", "write `RunInstances`"),
+        ("aws", None, "['ec2:Describe*']", "write `Describe*`"),
+        ("aws", None, "[ec2]", "`ec2` is a service"),
+    ] {
+        let error = operations(provider, service, list).unwrap_or_else(|| panic!("accepted: {list}"));
+        assert!(error.contains(says), "{list}: {error}");
+    }
+    let error = operations("github", None, "[rest.SearchCode]").unwrap();
+    assert!(error.contains("or set the bucket under `services.rest.shared`"), "{error}");
+    let error = operations("x", Some("a"), "[a.One, a.Two]").unwrap();
+    assert!(error.contains("`a.One`") && error.contains("`a.Two`"), "{error}");
+}
+
+#[test]
+fn an_operation_of_a_bucket_in_common_that_may_count_a_call_is_not_refused() {
+    for (provider, service, list) in [
+        ("github", Some("rest"), "[SearchCode, Rest*, restore.Do, '*.rest', other.SearchCode, rest]"),
+        ("github", None, "[SearchCode, other.SearchCode, rest]"),
+        ("gcp", Some("compute"), "[instances.list, '*.get', globalOperations.get]"),
+        ("gcp", None, "[buckets.insert, instances.list, '*.list']"),
+        ("azure", Some("network"), "['GET dnszones*', RecordSets.*]"),
+        ("azure", None, "[VirtualMachines.list, GET, setSecret]"),
+        ("aws", Some("ec2"), "[BrandNew, RunInstances, '*Instances', Describe*, D*]"),
+        ("aws", Some("brand-new"), "[runInstances]"),
+    ] {
+        assert_eq!(operations(provider, service, list), None, "{provider}: {list}");
+    }
+    for limit in catalogue::published() {
+        let list: Vec<String> = limit.operations.iter().map(|operation| format!("'{operation}'")).collect();
+        if !list.is_empty() {
+            let list = format!("[{}]", list.join(", "));
+            assert_eq!(operations(limit.provider, Some(limit.service), &list), None);
+            assert_eq!(operations(limit.provider, None, &list), None);
+        }
+    }
+}
+
+#[test]
+fn an_operation_of_a_bucket_in_common_that_differs_from_a_published_one_in_case_alone_is_refused() {
+    for (provider, service, list, meant) in [
+        ("aws", Some("ec2"), "[runInstances]", "RunInstances"),
+        ("aws", Some("EC2"), "[describe*]", "Describe*"),
+        ("aws", None, "[runInstances]", "RunInstances"),
+        ("azure", Some("keyvault"), "[SetSecret]", "setSecret"),
+    ] {
+        let error = operations(provider, service, list).unwrap_or_else(|| panic!("accepted: {list}"));
+        assert!(error.contains(&format!("did you mean `{meant}`?")), "{error}");
+    }
+}
+
 #[test]
 fn an_operation_that_differs_from_a_published_one_in_case_alone_is_refused() {
     for (provider, key, meant) in [
