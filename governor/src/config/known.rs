@@ -49,7 +49,7 @@ pub(super) fn meant_operation(provider: &str, service: Option<&str>, written: &s
     fit(&operations(provider, service), written).other()
 }
 
-/// Whether calls of an operation that is written so are published.
+/// Whether an operation, or a pattern, is published that is written so.
 pub(super) fn has_operation(provider: &str, service: Option<&str>, written: &str) -> bool {
     operations(provider, service).into_iter().any(|known| known == written)
 }
