@@ -27,7 +27,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::scope::Verb;
-pub(crate) use lookup::{fits, groups, knows_service, operations, own, shared_buckets, together};
+pub(crate) use lookup::{fits, groups, is_match, knows_service, operations, own, shared_buckets, together};
 
 /// One limit that a provider publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -50,7 +50,7 @@ impl Range {
 pub(crate) fn check_duration(value: Duration) -> Result<Duration, String> {
     match value {
         Duration::ZERO => Err("is 0, but must be above 0 s and at most 365 days".to_owned()),
-        value if value > LONGEST => Err("is too long: it must be above 0 s and at most 365 days".to_owned()),
+        value if value > LONGEST => Err(format!("is {value:?}, but must be above 0 s and at most 365 days")),
         value => Ok(value),
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::ConfigProblem;
-use super::layer::{Provider, Rates, Shared};
-use super::names::{is_operation, split_verb};
+use super::known;
+use super::layer::{Provider, Rates, Service, Shared};
+use super::names::{is_operation, operation, split_verb};
 use super::read::At;
 use super::settings::ProviderSettings;
 use crate::catalogue::{self, PublishedLimit};
@@ -19,8 +20,8 @@ pub(super) fn problems(
 ) -> Vec<ConfigProblem> {
     let bursts = provider.services.values().filter_map(|service| {
         let burst = lone_burst(&service.rates)?;
-        let scopes = scopes(name.unwrap_or_default(), &service.key);
-        let is_used = scopes.iter().any(|scope| settings.uses_burst(scope, &service.key));
+        let scopes = scopes(name.unwrap_or_default(), &service.key.value);
+        let is_used = scopes.iter().any(|scope| settings.uses_burst(scope, &service.key.value));
         (!is_used).then(|| burst.problem(PER_MINUTE))
     });
     let shared = provider.shared_buckets().filter(|(_, _, set)| !set.rates.has_rate()).filter_map(|bucket| {
@@ -30,7 +31,20 @@ pub(super) fn problems(
     });
     // What a provider inherits may well have none there.
     let is_own = |problem: &ConfigProblem| name.is_none() || !problem.path().starts_with("ratelimit.defaults.");
-    bursts.chain(shared).filter(is_own).collect()
+    let hidden =
+        provider.services.values().flat_map(|service| service.hidden.iter().map(|other| hides(service, other)));
+    let services = services(name, provider);
+    let operations = provider.shared_buckets().filter_map(|bucket| uncounted(name, &services, bucket));
+    bursts.chain(shared).chain(hidden).chain(operations).filter(is_own).collect()
+}
+
+/// Layers that set an operation write its name alike.
+fn hides(service: &Service, other: &At<String>) -> ConfigProblem {
+    let (own, other, place) = (&service.key.value, &other.value, &other.origin);
+    service.key.problem(format!(
+        "hides `{other}` ({place}), as `{own}` differs from it in case alone, and operations are compared exactly: \
+         write both alike"
+    ))
 }
 
 /// A burst without a rate to go with it.
@@ -81,6 +95,66 @@ fn without_a_rate(provider: Option<&str>, (service, name, set): Bucket<'_>) -> O
     Some(set.place.problem(format!(
         "unknown shared bucket `{name}`, and no rate is set for it: set max_rps or per_minute{known}{elsewhere}"
     )))
+}
+
+// ===== operations of buckets in common =====
+
+/// The services that are known of a provider, and those that are set for it.
+fn services<'a>(name: Option<&str>, provider: &'a Provider) -> BTreeSet<&'a str> {
+    let set = provider.services.values().map(|service| {
+        let key = service.key.value.as_str();
+        operation(key).or(split_verb(key).map(|(service, _)| (service, ""))).map_or(key, |(service, _)| service)
+    });
+    let published = name.into_iter().flat_map(known::services);
+    set.chain(published.map(|service| -> &'a str { service })).collect()
+}
+
+/// What is wrong with the operations of a bucket that could never be those of a call.
+fn uncounted(
+    provider: Option<&str>,
+    services: &BTreeSet<&str>,
+    (service, _, set): Bucket<'_>,
+) -> Option<ConfigProblem> {
+    let operations = set.operations.as_ref()?;
+    let problems = operations.value.iter().filter_map(|written| {
+        if provider.is_some_and(|provider| known::has_operation(provider, service, written)) {
+            return None;
+        }
+        let named = match service {
+            Some(service) => with_service(service, written),
+            // Of two of which one begins as the other the longer is meant.
+            None => services.iter().rev().find_map(|service| with_one_of_services(provider, service, written)),
+        };
+        named.or_else(|| {
+            let meant = known::meant_operation(provider?, service, written)?;
+            Some(format!("`{written}` counts no call, as operations are compared exactly: did you mean `{meant}`?"))
+        })
+    });
+    let problems: Vec<String> = problems.collect();
+    (!problems.is_empty()).then(|| operations.problem(problems.join("; ")))
+}
+
+/// What is wrong with an operation of a bucket of this service, if it is named with the service.
+fn with_service(service: &str, written: &str) -> Option<String> {
+    let (start, rest) = written.split_at_checked(service.len())?;
+    let bare = rest.strip_prefix(['.', ':', '/']).filter(|bare| !bare.is_empty())?;
+    if !start.eq_ignore_ascii_case(service) {
+        return None;
+    }
+    Some(match split_verb(written) {
+        Some((_, verb)) => format!("`{written}` is a verb and no operation: write `verbs: [{}]`", verb.code()),
+        None => format!("`{written}` counts no call, as operations are named without their service: write `{bare}`"),
+    })
+}
+
+/// The same of a bucket that services share, whose operations may be called as a service of another case is.
+fn with_one_of_services(provider: Option<&str>, service: &str, written: &str) -> Option<String> {
+    let alone = format!("set the bucket under `services.{service}.shared`");
+    if written == service && provider.is_some_and(|provider| known::services(provider).any(|known| known == service)) {
+        return Some(format!("`{written}` is a service and no operation: {alone}"));
+    }
+    let said = with_service(service, written).filter(|_| written.starts_with(service))?;
+    Some(format!("{said}, or {alone} for that service alone"))
 }
 
 // ===== bursts =====

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::bounds;
 use super::error::{ConfigOrigin, ConfigProblem};
-use super::names::{check_provider, check_service, check_shared, is_operation, is_service};
+use super::known;
+use super::names::{check_provider, check_service, check_shared, operation, split_verb};
 use super::node::{Entry, Node, Value};
 use super::read::{
     At, Reading, Section, Source, boolean, count, duration, jitter, names, number, one_of, optional_duration,
@@ -147,7 +148,9 @@ partial! {
 pub(super) struct Service {
     /// As it was written last; the map's key is the same in lower case, so that `EC2` in a variable's name meets
     /// `ec2` in a file.
-    pub(super) key: String,
+    pub(super) key: At<String>,
+    /// As layers below have written the operation, where that is not the same one.
+    pub(super) hidden: Vec<At<String>>,
     pub(super) per_operation: Option<At<bool>>,
     pub(super) law: Option<At<LawName>>,
     pub(super) share: Option<At<f64>>,
@@ -157,7 +160,13 @@ pub(super) struct Service {
 
 impl Over for Service {
     fn over(self, below: Self) -> Self {
+        let is_other = |key: &At<String>| match (operation(&self.key.value), operation(&key.value)) {
+            (Some((_, own)), Some((_, other))) => own != other,
+            _ => false,
+        };
+        let written = std::iter::once(below.key).chain(self.hidden).chain(below.hidden);
         Service {
+            hidden: written.filter(is_other).collect(),
             key: self.key,
             per_operation: self.per_operation.over(below.per_operation),
             law: self.law.over(below.law),
@@ -177,10 +186,15 @@ impl Layer {
         const PER_OPERATION: [(&str, &str); 3] = [("aws", "ec2"), ("gcp", "cloudasset"), ("gcp", "pubsub")];
         let mut providers: BTreeMap<String, Provider> = BTreeMap::new();
         for (provider, service) in PER_OPERATION {
-            let path = format!("ratelimit.{provider}.services.{service}.per_operation");
+            let path = format!("ratelimit.{provider}.services.{service}");
             let marked = Service {
-                key: service.to_owned(),
-                per_operation: Some(At { value: true, path, origin: ConfigOrigin::Code }),
+                per_operation: Some(At {
+                    value: true,
+                    path: format!("{path}.per_operation"),
+                    origin: ConfigOrigin::Code,
+                }),
+                key: At { value: service.to_owned(), path, origin: ConfigOrigin::Code },
+                hidden: Vec::new(),
                 law: None,
                 share: None,
                 rates: Rates::default(),
@@ -199,7 +213,7 @@ impl Layer {
         document.finish();
         let mut layer = Layer {
             enabled: ratelimit.take("enabled", boolean),
-            defaults: Provider::read(ratelimit.section("defaults")),
+            defaults: Provider::read(ratelimit.section("defaults"), None),
             providers: BTreeMap::new(),
         };
         for (path, Entry { key, line, node }) in ratelimit.rest() {
@@ -208,7 +222,7 @@ impl Layer {
                 reading.report(path, line, message);
                 continue;
             }
-            let provider = Provider::read(Section::new(&reading, path.clone(), node));
+            let provider = Provider::read(Section::new(&reading, path.clone(), node), Some(&name));
             if layer.providers.insert(name, provider).is_some() {
                 reading.report(path, line, "is given twice, in another case");
             }
@@ -244,13 +258,14 @@ impl Provider {
     /// The buckets in common that are set, each with the key of the service whose operations share it, if it is not for services.
     pub(super) fn shared_buckets(&self) -> impl Iterator<Item = (Option<&str>, &str, &Shared)> {
         let of_services = self.services.values().flat_map(|service| {
-            let key = Some(service.key.as_str());
+            let key = Some(service.key.value.as_str());
             service.shared.iter().map(move |(name, set)| (key, name.as_str(), set))
         });
         of_services.chain(self.shared.iter().map(|(name, set)| (None, name.as_str(), set)))
     }
 
-    fn read(mut section: Section<'_>) -> Provider {
+    /// Of this name, or what holds for every provider.
+    fn read(mut section: Section<'_>, name: Option<&str>) -> Provider {
         let mut breaker = section.section("breaker");
         let mut throttle = section.section("throttle");
         let provider = Provider {
@@ -277,7 +292,7 @@ impl Provider {
             connect_timeout: section.take("connect_timeout", duration),
             read_timeout: section.take("read_timeout", duration),
             rules: read_rules(&mut section),
-            services: read_services(section.section("services")),
+            services: read_services(section.section("services"), name),
             shared: read_shared(section.section("shared")),
         };
         breaker.finish();
@@ -319,6 +334,7 @@ impl Rates {
 
 fn read_shared(section: Section<'_>) -> BTreeMap<String, Shared> {
     let reading = section.reading();
+    let whose = section.path().strip_suffix(".shared").unwrap_or_default().to_owned();
     let mut buckets = BTreeMap::new();
     for (path, Entry { key, line, node }) in section.rest() {
         if let Err(message) = check_shared(&key) {
@@ -327,6 +343,7 @@ fn read_shared(section: Section<'_>) -> BTreeMap<String, Shared> {
         }
         let place = At { value: (), path: path.clone(), origin: reading.source.at(line) };
         let mut section = Section::new(reading, path, node);
+        section.belongs("share", format!("a bucket in common has that of what it is set under: write `{whose}.share`"));
         let shared = Shared {
             place,
             enabled: section.take("enabled", boolean),
@@ -342,8 +359,10 @@ fn read_shared(section: Section<'_>) -> BTreeMap<String, Shared> {
     buckets
 }
 
-fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
+/// Of the provider of this name, or of every provider.
+fn read_services(section: Section<'_>, provider: Option<&str>) -> BTreeMap<String, Service> {
     let reading = section.reading();
+    let place = section.path().to_owned();
     let mut services = BTreeMap::new();
     for (path, Entry { key, line, node }) in section.rest() {
         let identity = key.to_ascii_lowercase();
@@ -355,22 +374,51 @@ fn read_services(section: Section<'_>) -> BTreeMap<String, Service> {
             reading.report(path, line, format!("`{key}` is given twice, in another case"));
             continue;
         }
+        if let Some(meant) = provider.and_then(|name| known::meant_key(name, &key)) {
+            let message = format!("`{key}` names no call, as operations are compared exactly: did you mean `{meant}`?");
+            reading.report(path, line, message);
+            continue;
+        }
+        let written = At { value: key.clone(), path: path.clone(), origin: reading.source.at(line) };
         let mut section = Section::new(reading, path, node);
-        let per_operation = section.take("per_operation", |value| match boolean(value) {
-            Ok(_) if is_operation(&key) => {
-                Err("marks a service, and this key names one operation, which has a bucket of its own already; \
-                     write it under the service's name"
-                    .to_owned())
-            }
-            other => other,
-        });
+        let published = provider.and_then(|name| known::published_operation(name, &key));
+        let (operation, verb) = (published.or(operation(&key)), split_verb(&key));
+        if let Some((service, operation)) = operation {
+            let operation = if operation.contains('*') { format!("'{operation}'") } else { operation.to_owned() };
+            section.belongs(
+                "per_operation",
+                format!(
+                    "it marks a service, and what this key names has a bucket of its own already: write \
+                     `{place}.{service}.per_operation`"
+                ),
+            );
+            section.belongs(
+                "shared",
+                format!(
+                    "operations share buckets under their service: write `{place}.{service}.shared`, with \
+                     `operations: [{operation}]` in the bucket"
+                ),
+            );
+        } else if let Some((service, verb)) = verb {
+            section.belongs(
+                "shared",
+                format!(
+                    "calls of a verb share buckets under their service: write `{place}.{service}.shared`, with \
+                     `verbs: [{}]` in the bucket",
+                    verb.code()
+                ),
+            );
+        }
+        let per_operation = if operation.is_none() { section.take("per_operation", boolean) } else { None };
         let law = section.take("law", one_of(&LawName::ALL, LawName::name));
         let share = section.take("share", number(bounds::SHARE));
         let rates = Rates::read(&mut section);
         // What is written under an operation or a verb would be taken for another bucket than the service's.
-        let shared = if is_service(&key) { read_shared(section.section("shared")) } else { BTreeMap::new() };
+        let is_service = operation.is_none() && verb.is_none();
+        let shared = if is_service { read_shared(section.section("shared")) } else { BTreeMap::new() };
         section.finish();
-        services.insert(identity, Service { key, per_operation, law, share, rates, shared });
+        let hidden = Vec::new();
+        services.insert(identity, Service { key: written, hidden, per_operation, law, share, rates, shared });
     }
     services
 }

@@ -53,6 +53,24 @@
 //! # Ok::<(), cloud_governor::ConfigError>(())
 //! ```
 //!
+//! What stands where; a key in any other place is refused, and told its own:
+//!
+//! | under | keys |
+//! |---|---|
+//! | `ratelimit` | `enabled`, `defaults`, and providers by their names |
+//! | a provider, and `defaults` | `enabled`, `account_concurrency`, `retry_budget`, `max_retries`, `base_delay`, `max_backoff`, `jitter`, `deadline`, `attempt_timeout`, `connect_timeout`, `read_timeout`, `published`, `breaker`, `throttle`, `rules`, `services`, `shared`, `share`, `law`, figures |
+//! | `breaker` | `failures`, `cooldown` |
+//! | `throttle` | `factor`, `pause_cap`, `cut_interval`, `recovery_after`, `recovery_step` |
+//! | `services`, a service: `ec2` | `per_operation`, `shared`, `share`, `law`, figures |
+//! | `services`, a verb of one: `network:write` | `per_operation`, `share`, `law`, figures |
+//! | `services`, an operation or a pattern: `ec2.RunInstances`, `ec2.Describe*` | `share`, `law`, figures |
+//! | `shared`, of a provider or a service: a bucket in common | `enabled`, `operations`, `verbs`, `per`, `law`, figures |
+//!
+//! The figures of a bucket are `max_rps` or `per_minute`, `burst`, `floor_rps` and `counts`.
+//!
+//! Names of providers and services are compared without regard to case, operations exactly: one that differs in case alone from one
+//! that its provider [publishes](crate::catalogue) limits of is refused, and so is one that hides that of another layer so.
+//!
 //! The document holds `ratelimit` and nothing else; an empty one stands for the defaults, and an empty section for
 //! one that is left out. The levels are provider < what the provider publishes < service < service:verb < service.Beginning* <
 //! service.Operation. Each takes what it does not set from the level above it, save
@@ -158,7 +176,8 @@
 //! ```
 //!
 //! `operations: ['*']` names every call that has an operation, in place of those that are published or set in a layer below. An empty
-//! list of `operations` or `verbs` is refused: it could be taken for none and for all.
+//! list of `operations` or `verbs` is refused: it could be taken for none and for all. Operations are named without their service
+//! (`RunInstances`, not `ec2.RunInstances`), also in a bucket of a provider, which counts those of this name of every service.
 //!
 //! A name that is not published there and that no layer gives a rate (`max_rps`, `max_rps: none` or `per_minute`) is refused, as it
 //! would have no effect. What is published stays a known name where `published: false` does without it.
@@ -174,6 +193,13 @@
 //! to a YAML value: `CLOUD_GOVERNOR__ENABLED=false`, `CLOUD_GOVERNOR__AWS__MAX_RETRIES=3`,
 //! `CLOUD_GOVERNOR__AWS__SERVICES='{ec2.RunInstances: {max_rps: 2}}'`. A variable for a key lies over one for the
 //! section around it.
+//!
+//! Shells allow no dash in a variable's name. An underscore stands for one in the name of a bucket in common
+//! (`CLOUD_GOVERNOR__AWS__SERVICES__EC2__SHARED__RUN_INSTANCES__MAX_RPS`), in that of a service of AWS (`BEDROCK_RUNTIME`) and of one
+//! that is published; other names are taken as they are written. What has a dot or a colon stands in the value of a section, as above.
+//!
+//! A variable that misses an underscore (`CLOUD_GOVERNOR_AWS__MAX_RETRIES`, `CLOUD_GOVERNOR_ENABLED`) is refused if it names a known key
+//! with it. Any other that begins with `CLOUD_GOVERNOR_` is another program's.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -184,6 +210,7 @@ mod builder;
 mod effect;
 mod env;
 mod error;
+mod known;
 mod layer;
 mod names;
 mod node;

@@ -1,43 +1,74 @@
-//! Which keys name a provider, a service, a verb of one, or an operation.
+//! Which keys name a provider, a service, a verb of one, or an operation; and where every other key stands.
 
+use super::known;
 use super::node::Value;
 use crate::scope::Verb;
 
-/// Names that are keys of a provider: as a provider's name they are a key written one level too high.
-const SETTINGS: [&str; 26] = [
-    "account_concurrency",
-    "attempt_timeout",
-    "base_delay",
-    "breaker",
-    "burst",
-    "connect_timeout",
-    "cooldown",
-    "counts",
-    "deadline",
-    "default",
-    "failures",
-    "floor_rps",
-    "jitter",
-    "law",
-    "max_backoff",
-    "max_retries",
-    "max_rps",
-    "per_minute",
-    "published",
-    "read_timeout",
-    "retry_budget",
-    "rules",
-    "services",
-    "share",
-    "shared",
-    "throttle",
-];
+const RATELIMIT: &str = "ratelimit";
+const SWITCH: &str = "ratelimit, a provider, defaults or a bucket of shared";
+const PROVIDER: &str = "a provider or defaults";
+const BREAKER: &str = "breaker of a provider or of defaults";
+const THROTTLE: &str = "throttle of a provider or of defaults";
+const FIGURE: &str = "a provider, defaults, a service, a verb or an operation of one, or a bucket of shared";
+const SHARE: &str = "a provider, defaults, a service, or a verb or an operation of one";
+const SHARED: &str = "a provider, defaults or a service";
+const MARK: &str = "a service or a verb of one";
+const BUCKET: &str = "a bucket of shared";
+
+/// Under what a key stands, wherever it was written.
+pub(super) fn place_of(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "defaults" => RATELIMIT,
+        "enabled" => SWITCH,
+        "account_concurrency"
+        | "attempt_timeout"
+        | "base_delay"
+        | "breaker"
+        | "connect_timeout"
+        | "deadline"
+        | "jitter"
+        | "max_backoff"
+        | "max_retries"
+        | "published"
+        | "read_timeout"
+        | "retry_budget"
+        | "rules"
+        | "services"
+        | "throttle" => PROVIDER,
+        "failures" | "cooldown" => BREAKER,
+        "cut_interval" | "factor" | "pause_cap" | "recovery_after" | "recovery_step" => THROTTLE,
+        "burst" | "counts" | "floor_rps" | "law" | "max_rps" | "per_minute" => FIGURE,
+        "share" => SHARE,
+        "shared" => SHARED,
+        "per_operation" => MARK,
+        "operations" | "per" | "verbs" => BUCKET,
+        provider if known::is_provider(provider) => RATELIMIT,
+        _ => return None,
+    })
+}
+
+/// Whether a key in lower case is one of a provider, a section or not.
+pub(super) fn is_of_provider(key: &str) -> bool {
+    matches!(place_of(key), Some(SWITCH | PROVIDER | FIGURE | SHARE | SHARED))
+}
+
+/// Whether it is one of a section of a provider: of `breaker`, of `throttle`.
+pub(super) fn is_of_section(section: &str, key: &str) -> bool {
+    matches!((section, place_of(key)), ("breaker", Some(BREAKER)) | ("throttle", Some(THROTTLE)))
+}
+
+/// Whether it is one of a service or of a bucket of shared.
+pub(super) fn is_of_bucket(key: &str) -> bool {
+    matches!(place_of(key), Some(SWITCH | FIGURE | SHARE | MARK | BUCKET))
+}
 
 /// Whether a key under `ratelimit`, in lower case and as it was written, is a provider's name.
 pub(super) fn check_provider(name: &str, written: &str, value: &Value) -> Result<(), String> {
     const KNOWN: &str = "known here: enabled, defaults and the names of providers (a setting of every provider stands \
                          under ratelimit.defaults)";
-    if SETTINGS.contains(&name) {
+    // As a provider's name it is a key written one level too high, or one of this level in another case.
+    let is_key = is_of_provider(name) || matches!(place_of(name), Some(BREAKER | THROTTLE | MARK));
+    if is_key || name == "default" || name == "defaults" {
         return Err(format!("unknown key `{written}`; {KNOWN}"));
     }
     if !matches!(value, Value::Map(_) | Value::Null) {
@@ -65,11 +96,6 @@ pub(super) fn is_operation(key: &str) -> bool {
     operation(key).is_some()
 }
 
-/// Whether a key names a service as a whole.
-pub(super) fn is_service(key: &str) -> bool {
-    operation(key).is_none() && split_verb(key).is_none()
-}
-
 /// Whether a key is the name of a shared bucket. In a scope it stands where operations do, which are written with capitals.
 pub(super) fn check_shared(name: &str) -> Result<(), String> {
     let is_kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -80,7 +106,8 @@ pub(super) fn check_shared(name: &str) -> Result<(), String> {
     }
 }
 
-fn operation(key: &str) -> Option<(&str, &str)> {
+/// The service and the operation, or the pattern of such.
+pub(super) fn operation(key: &str) -> Option<(&str, &str)> {
     let is_one = |last: &str| last.contains(|c: char| c.is_ascii_uppercase()) || last.ends_with('*');
     key.rsplit_once('.').filter(|(_, last)| is_one(last))
 }

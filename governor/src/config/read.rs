@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::bounds::{self, Range};
 use super::error::{ConfigOrigin, ConfigProblem};
-use super::node::{Entry, Node, Value};
+use super::names::place_of;
+use super::node::{Entry, Node, Value, shown};
 use super::settings::Jitter;
 
 /// What a document is, so that each of its lines can be named.
@@ -59,6 +60,7 @@ pub(super) struct Section<'a> {
     path: String,
     entries: Vec<Entry>,
     known: Vec<&'static str>,
+    elsewhere: Vec<(&'static str, String)>,
 }
 
 impl<'a> Section<'a> {
@@ -72,11 +74,15 @@ impl<'a> Section<'a> {
                 Vec::new()
             }
         };
-        Section { reading, path, entries, known: Vec::new() }
+        Section { reading, path, entries, known: Vec::new(), elsewhere: Vec::new() }
     }
 
     pub(super) fn reading(&self) -> &'a Reading<'a> {
         self.reading
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     fn path_of(&self, key: &str) -> String {
@@ -122,6 +128,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Says, should this key be here, where it belongs.
+    pub(super) fn belongs(&mut self, key: &'static str, place: String) {
+        self.elsewhere.push((key, place));
+    }
+
     /// Everything not yet taken, in the document's order, with the path of each.
     pub(super) fn rest(mut self) -> Vec<(String, Entry)> {
         let entries = std::mem::take(&mut self.entries);
@@ -132,7 +143,10 @@ impl<'a> Section<'a> {
     pub(super) fn finish(mut self) {
         self.known.sort_unstable();
         for entry in &self.entries {
-            let message = format!("unknown key `{}`; known here: {}", entry.key, self.known.join(", "));
+            let told = self.elsewhere.iter().find(|(key, _)| *key == entry.key).map(|(_, place)| place.clone());
+            let place = told.or_else(|| place_of(&entry.key).map(|place| format!("it stands under {place}")));
+            let place = place.map(|place| format!("; {place}")).unwrap_or_default();
+            let message = format!("unknown key `{}`{place}; known here: {}", entry.key, self.known.join(", "));
             self.reading.report(self.path_of(&entry.key), entry.line, message);
         }
     }
@@ -186,7 +200,8 @@ pub(super) fn duration(value: &Value) -> Result<Duration, String> {
         Value::Whole(whole) => seconds(*whole as f64)?,
         Value::Number(number) => seconds(*number)?,
         Value::Text(text) => humantime::parse_duration(text.trim()).map_err(|error| {
-            format!("is no duration ({error}); write a number of seconds, or a text such as 500ms or 2m")
+            let is = shown(text);
+            format!("is {is}, which is no duration ({error}); write a number of seconds, or a text such as 500ms or 2m")
         })?,
         Value::Duration(duration) => *duration,
         other => return Err(wrong(other, "a number of seconds, or a text such as 500ms or 2m")),
@@ -241,7 +256,7 @@ pub(super) fn names(value: &Value) -> Result<Vec<String>, String> {
     }
     let name = |item: &Node| match &item.value {
         Value::Text(text) if is_pattern(text) => Ok(text.clone()),
-        Value::Text(_) => Err(format!("has an entry that is no operation: it must be {EXPECTED}")),
+        Value::Text(text) => Err(format!("has an entry that is no operation, {}: it must be {EXPECTED}", shown(text))),
         other => Err(wrong(other, EXPECTED)),
     };
     items.iter().map(name).collect()

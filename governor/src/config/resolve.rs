@@ -112,14 +112,15 @@ fn services(provider: Provider) -> Services {
         provider.shared.into_iter().map(|(name, set)| shared_override(None, name, set)).collect();
     let mut overrides = Vec::new();
     for service in provider.services.into_values() {
-        let of_service = service.shared.into_iter().map(|(name, set)| shared_override(Some(&service.key), name, set));
+        let of_service =
+            service.shared.into_iter().map(|(name, set)| shared_override(Some(&service.key.value), name, set));
         shared.extend(of_service);
         overrides.push(Override {
             per_operation: service.per_operation.map(|at| at.value),
             law: service.law.map(|at| at.value),
             share: service.share.map(|at| at.value),
             figures: figures(service.rates),
-            key: service.key,
+            key: service.key.value,
         });
     }
     Services { floor_rps, overrides, shared }

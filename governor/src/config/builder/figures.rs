@@ -97,8 +97,8 @@ impl SharedBuilder {
         self.set(&["enabled"], Value::Bool(enabled))
     }
 
-    /// The operations that take from it; one `*`, at the beginning or at the end, stands for any text. All of the service's
-    /// where this is not called; an empty list is refused.
+    /// The operations that take from it, named without their service; one `*`, at the beginning or at the end, stands for any text. All
+    /// of the service's where this is not called; an empty list is refused.
     pub fn operations(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set(&["operations"], list(operations))
     }

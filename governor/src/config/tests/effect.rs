@@ -1,6 +1,7 @@
 //! What would have no effect is refused, and what has one is not.
 
 use super::*;
+use crate::catalogue;
 
 #[test]
 fn a_burst_where_a_count_per_minute_holds_is_refused_where_it_was_set() {
@@ -155,4 +156,166 @@ fn an_empty_list_of_operations_or_verbs_is_refused_and_a_star_names_all() {
         aws.provider("aws").shared_for(&list).len()
     };
     assert_eq!((shared("['*']"), shared("[RunInstances]")), (1, 0));
+}
+
+/// What is said of this list of operations, in a bucket of the service or of the provider.
+fn operations(provider: &str, service: Option<&str>, operations: &str) -> Option<String> {
+    let shared = format!("shared: {{ x: {{ max_rps: 1, operations: {operations} }} }}");
+    let set = match service {
+        Some(service) => format!("services: {{ {service}: {{ {shared} }} }}"),
+        None => format!("services: {{ rest: {{}}, rest.v3: {{}}, graph:read: {{}}, wiki.Read: {{}} }}, {shared}"),
+    };
+    let error = yaml(&format!("ratelimit: {{ {provider}: {{ {set} }} }}")).err()?;
+    let of = service.map(|service| format!("services.{service}.")).unwrap_or_default();
+    let place = format!("ratelimit.{provider}.{of}shared.x.operations");
+    assert_eq!(places(&error), [(place.as_str(), Some(1))], "{error}");
+    Some(error.to_string())
+}
+
+#[test]
+fn an_operation_of_a_bucket_in_common_that_is_named_with_its_service_is_refused() {
+    for (provider, service, list, says) in [
+        ("github", Some("rest"), "[SearchCode, rest.SearchCode]", "write `SearchCode`"),
+        ("github", Some("rest"), "[REST.Search*]", "write `Search*`"),
+        ("github", Some("rest"), "[rest.*]", "write `*`"),
+        ("github", Some("rest"), "['rest:SearchCode']", "write `SearchCode`"),
+        ("github", Some("rest"), "[rest/SearchCode]", "write `SearchCode`"),
+        ("github", Some("rest"), "['rest:write']", "write `verbs: [write]`"),
+        ("github", Some("rest.v3"), "[rest.v3.SearchCode]", "write `SearchCode`"),
+        ("defaults", Some("rest"), "[rest.SearchCode]", "write `SearchCode`"),
+        ("azure", Some("compute"), "[Compute.VirtualMachines.list]", "write `VirtualMachines.list`"),
+        ("github", None, "[rest.SearchCode]", "write `SearchCode`"),
+        ("github", None, "[graph.Query]", "write `Query`"),
+        ("github", None, "[rest.v3.Search]", "write `Search`"),
+        ("github", None, "[wiki.List*]", "write `List*`"),
+        ("github", None, "['graph:write']", "write `verbs: [write]`"),
+        ("aws", None, "[ec2.RunInstances]", "write `RunInstances`"),
+        ("aws", None, "['ec2:Describe*']", "write `Describe*`"),
+        ("aws", None, "[ec2]", "`ec2` is a service"),
+    ] {
+        let error = operations(provider, service, list).unwrap_or_else(|| panic!("accepted: {list}"));
+        assert!(error.contains(says), "{list}: {error}");
+    }
+    let error = operations("github", None, "[rest.SearchCode]").unwrap();
+    assert!(error.contains("or set the bucket under `services.rest.shared`"), "{error}");
+    let error = operations("x", Some("a"), "[a.One, a.Two]").unwrap();
+    assert!(error.contains("`a.One`") && error.contains("`a.Two`"), "{error}");
+}
+
+#[test]
+fn an_operation_of_a_bucket_in_common_that_may_count_a_call_is_not_refused() {
+    for (provider, service, list) in [
+        ("github", Some("rest"), "[SearchCode, Rest*, restore.Do, '*.rest', other.SearchCode, rest]"),
+        ("github", None, "[SearchCode, other.SearchCode, rest]"),
+        ("gcp", Some("compute"), "[instances.list, '*.get', globalOperations.get]"),
+        ("gcp", None, "[buckets.insert, instances.list, '*.list']"),
+        ("azure", Some("network"), "['GET dnszones*', RecordSets.*]"),
+        ("azure", None, "[VirtualMachines.list, GET, setSecret]"),
+        ("aws", Some("ec2"), "[BrandNew, RunInstances, '*Instances', Describe*, D*]"),
+        ("aws", Some("brand-new"), "[runInstances]"),
+    ] {
+        assert_eq!(operations(provider, service, list), None, "{provider}: {list}");
+    }
+    for limit in catalogue::published() {
+        let list: Vec<String> = limit.operations.iter().map(|operation| format!("'{operation}'")).collect();
+        if !list.is_empty() {
+            let list = format!("[{}]", list.join(", "));
+            assert_eq!(operations(limit.provider, Some(limit.service), &list), None);
+            assert_eq!(operations(limit.provider, None, &list), None);
+        }
+    }
+}
+
+#[test]
+fn an_operation_of_a_bucket_in_common_that_differs_from_a_published_one_in_case_alone_is_refused() {
+    for (provider, service, list, meant) in [
+        ("aws", Some("ec2"), "[runInstances]", "RunInstances"),
+        ("aws", Some("EC2"), "[describe*]", "Describe*"),
+        ("aws", None, "[runInstances]", "RunInstances"),
+        ("azure", Some("keyvault"), "[SetSecret]", "setSecret"),
+    ] {
+        let error = operations(provider, service, list).unwrap_or_else(|| panic!("accepted: {list}"));
+        assert!(error.contains(&format!("did you mean `{meant}`?")), "{error}");
+    }
+}
+
+#[test]
+fn an_operation_that_differs_from_a_published_one_in_case_alone_is_refused() {
+    for (provider, key, meant) in [
+        ("aws", "ec2.runInstances", "ec2.RunInstances"),
+        ("aws", "ec2.runinstances", "ec2.RunInstances"),
+        ("aws", "EC2.RUNINSTANCES", "EC2.RunInstances"),
+        ("AWS", "ec2.runInstances", "ec2.RunInstances"),
+        ("aws", "ec2.describeSomethingNew", "ec2.DescribeSomethingNew"),
+        ("aws", "ec2.describe*", "ec2.Describe*"),
+        ("aws", "ec2.runInstances*", "ec2.RunInstances*"),
+        ("azure", "keyvault.SetSecret", "keyvault.setSecret"),
+        ("azure", "compute.virtualMachines.listAll", "compute.VirtualMachines.listAll"),
+        ("azure", "compute.VirtualMachines.ListAll", "compute.VirtualMachines.listAll"),
+        ("gcp", "compute.GlobalOperations.get", "compute.globalOperations.get"),
+        ("gcp", "cloudasset.listassets", "cloudasset.ListAssets"),
+    ] {
+        let error = yaml(&format!("ratelimit: {{ {provider}: {{ services: {{ {key}: {{ max_rps: 1 }} }} }} }}"));
+        let error = error.unwrap_err();
+        assert_eq!(places(&error), [(format!("ratelimit.{provider}.services.{key}").as_str(), Some(1))]);
+        assert!(error.to_string().contains(&format!("did you mean `{meant}`?")), "{error}");
+    }
+    let error =
+        Config::builder().provider("aws", |aws| aws.service("ec2.runInstances", |run| run.max_rps(1.0))).build();
+    assert!(error.unwrap_err().to_string().contains("did you mean `ec2.RunInstances`?"));
+}
+
+#[test]
+fn an_operation_that_no_published_one_is_like_is_not_refused() {
+    for (provider, key) in [
+        ("aws", "EC2"),
+        ("aws", "EC2.RunInstances"),
+        ("aws", "ec2.BrandNew"),
+        ("aws", "ec2.brandNew"),
+        ("aws", "ec2.D*"),
+        ("aws", "brand-new.runInstances"),
+        ("github", "ec2.runInstances"),
+        ("defaults", "ec2.runInstances"),
+        ("azure", "storage.blob"),
+        ("azure", "keyvault.GET*"),
+        ("gcp", "storage.c*"),
+        ("gcp", "compute.instances.LIST"),
+        ("gcp", "compute.globalOperations.get"),
+    ] {
+        let read = yaml(&format!("ratelimit: {{ {provider}: {{ services: {{ {key}: {{ max_rps: 1 }} }} }} }}"));
+        assert!(read.is_ok(), "{key}: {read:?}");
+    }
+    for limit in catalogue::published() {
+        for operation in limit.operations.iter().filter(|operation| !operation.starts_with('*')) {
+            let (provider, service) = (limit.provider, limit.service);
+            let text =
+                format!("ratelimit: {{ {provider}: {{ services: {{ '{service}.{operation}': {{ max_rps: 1 }} }} }} }}");
+            assert!(service == "*" || yaml(&text).is_ok(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_published_operation_without_capitals_takes_what_operations_do() {
+    for key in ["per_operation: true", "shared: { x: { max_rps: 1 } }"] {
+        let text = format!("ratelimit: {{ gcp: {{ services: {{ compute.globalOperations.get: {{ {key} }} }} }} }}");
+        let error = yaml(&text).unwrap_err().to_string();
+        assert!(error.contains("write `ratelimit.gcp.services.compute."), "{error}");
+    }
+}
+
+#[test]
+fn operations_of_two_layers_that_differ_in_case_alone_are_refused_as_one_would_hide_the_other() {
+    let file = Config::builder().yaml("ratelimit: { x: { services: { a.List: { max_rps: 1 } } } }", "test.yaml");
+    let variable = "CLOUD_GOVERNOR__X__SERVICES__A.LIST__MAX_RPS";
+    let error = file.clone().variables([(variable, "2")]).build().unwrap_err();
+    assert_eq!(error.problems().len(), 1, "{error}");
+    let text = error.to_string();
+    assert!(text.contains(variable) && text.contains("hides `a.List` (test.yaml, line 1)"), "{text}");
+    let third =
+        file.clone().variables([(variable, "2")]).provider("x", |x| x.service("a.List", |list| list.burst(7.0)));
+    let error = third.build().unwrap_err();
+    assert!(error.problems().len() == 1 && error.to_string().contains("hides `A.LIST`"), "{error}");
+    let one = file.provider("x", |x| x.service("A.List", |list| list.burst(7.0))).build().unwrap().provider("x");
+    assert_eq!(one.limits_for(&of("a", Some("List"))), Limits::new(1.0, 7.0, 0.05).unwrap());
 }

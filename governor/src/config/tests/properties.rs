@@ -86,6 +86,7 @@ proptest! {
         let _ = yaml(&text);
         let _ = Config::builder().variables([("CLOUD_GOVERNOR__AWS", text.as_str())]).build();
         let _ = Config::builder().variables([(format!("CLOUD_GOVERNOR__{text}"), "{}")]).build();
+        let _ = Config::builder().variables([(format!("CLOUD_GOVERNOR_AWS_{text}"), "{}")]).build();
     }
 
     #[test]

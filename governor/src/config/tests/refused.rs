@@ -183,7 +183,9 @@ fn a_key_given_twice_is_named_with_its_line() {
 
 #[test]
 fn names_that_are_none_are_refused() {
-    for name in ["a b", "9x", "a__b", "é", "''", "default", "services", "throttle"] {
+    for name in
+        ["a b", "9x", "a__b", "é", "''", "default", "Defaults", "Enabled", "services", "throttle", "recovery_step"]
+    {
         let error = yaml(&format!("ratelimit:\n  {name}: {{}}\n")).unwrap_err();
         assert_eq!(error.problems()[0].origin().line(), Some(2), "{error}");
     }
@@ -246,8 +248,96 @@ fn a_bad_value_in_code_says_so() {
 }
 
 #[test]
-fn a_text_in_the_wrong_place_is_not_repeated() {
-    let error = yaml("ratelimit: {aws: {max_rps: hunter2, deadline: hunter2, jitter: hunter2}}").unwrap_err();
-    assert_eq!(error.problems().len(), 3);
-    assert!(!error.to_string().contains("hunter2"), "{error}");
+fn a_text_in_the_wrong_place_is_shown_as_other_values_are_and_cut_short() {
+    let message = |text: &str| yaml(&format!("ratelimit: {{aws: {{{text}}}}}")).unwrap_err().to_string();
+    for key in ["max_rps", "max_retries", "deadline", "jitter", "breaker", "law", "enabled", "rules"] {
+        let wrong = message(&format!("{key}: three"));
+        assert!(wrong.contains("is the text \"three\""), "{wrong}");
+    }
+    let wrong = message("max_retries: '3'");
+    assert!(wrong.contains("is the text \"3\", but must be a whole number"), "{wrong}");
+    let wrong = message("shared: {x: {max_rps: 1, operations: ['a*b']}}");
+    assert!(wrong.contains("the text \"a*b\""), "{wrong}");
+    let wrong = message("deadline: 366d");
+    assert!(wrong.contains("is 31622400s, but must be above 0 s"), "{wrong}");
+    let wrong = message(&format!("max_rps: \"a\\n{}\"", "é".repeat(60)));
+    assert!(wrong.contains(&format!("is the text \"a\\n{}..\", but", "é".repeat(38))), "{wrong}");
+}
+
+#[test]
+fn a_key_that_belongs_elsewhere_is_told_where() {
+    for (text, says) in [
+        (
+            "services: { ec2.RunInstances: { shared: { x: { max_rps: 1 } } } }",
+            "unknown key `shared`; operations share buckets under their service: write \
+             `ratelimit.aws.services.ec2.shared`, with `operations: [RunInstances]` in the bucket",
+        ),
+        (
+            "services: { ec2.Describe*: { shared: { x: { max_rps: 1 } } } }",
+            "with `operations: ['Describe*']` in the bucket",
+        ),
+        (
+            "services: { 'network:write': { shared: { x: { max_rps: 1 } } } }",
+            "write `ratelimit.aws.services.network.shared`, with `verbs: [write]` in the bucket",
+        ),
+        (
+            "services: { ec2: { shared: { run-instances: { share: 0.5 } } } }",
+            "unknown key `share`; a bucket in common has that of what it is set under: write `ratelimit.aws.services.ec2.share`",
+        ),
+        ("shared: { x: { max_rps: 1, share: 0.5 } }", "write `ratelimit.aws.share`"),
+        ("services: { ec2.RunInstances: { per_operation: true } }", "write `ratelimit.aws.services.ec2.per_operation`"),
+        ("services: { ec2: { max_retries: 1 } }", "unknown key `max_retries`; it stands under a provider or defaults"),
+        (
+            "services: { ec2: { enabled: false } }",
+            "it stands under ratelimit, a provider, defaults or a bucket of shared",
+        ),
+        ("services: { ec2: { operations: [A] } }", "it stands under a bucket of shared"),
+        ("per_operation: true", "it stands under a service or a verb of one"),
+        ("failures: 3", "it stands under breaker of a provider or of defaults"),
+        ("factor: 0.5", "it stands under throttle of a provider or of defaults"),
+        ("breaker: { factor: 0.5 }", "it stands under throttle"),
+        (
+            "breaker: { max_rps: 1 }",
+            "it stands under a provider, defaults, a service, a verb or an operation of one, or a bucket of shared",
+        ),
+        ("shared: { x: { max_rps: 1, rules: [] } }", "it stands under a provider or defaults"),
+        ("aws: {}", "it stands under ratelimit"),
+    ] {
+        let error = yaml(&format!("ratelimit: {{ aws: {{ {text} }} }}")).unwrap_err();
+        assert_eq!(error.problems().len(), 1, "{error}");
+        let message = error.problems()[0].message();
+        assert!(message.contains(says) && message.contains("; known here: "), "{message}");
+    }
+    let error =
+        yaml("ratelimit: { aws: { services: { ec2.RunInstances: { per_operation: true, nope: 1 } } } }").unwrap_err();
+    assert!(
+        !error
+            .to_string()
+            .split("known here: ")
+            .any(|known| known.starts_with("burst") && known.contains("per_operation")),
+        "{error}"
+    );
+    for key in ["aws", "enabled", "defaults"] {
+        let error = yaml(&format!("{key}: {{}}")).unwrap_err().to_string();
+        assert!(error.contains("it stands under ratelimit"), "{error}");
+    }
+}
+
+#[test]
+fn every_key_is_told_to_stand_where_it_is_known() {
+    for (text, place) in [
+        ("nope: 1", "a provider"),
+        ("breaker: { nope: 1 }", "breaker of a provider"),
+        ("throttle: { nope: 1 }", "throttle of a provider"),
+        ("services: { s: { nope: 1 } }", "a service"),
+        ("services: { 's:read': { nope: 1 } }", "a verb"),
+        ("services: { s.List: { nope: 1 } }", "operation of one"),
+        ("shared: { b: { max_rps: 1, nope: 1 } }", "a bucket of shared"),
+    ] {
+        let error = yaml(&format!("ratelimit: {{ x: {{ {text} }} }}")).unwrap_err().to_string();
+        let known = error.split("known here: ").nth(1).unwrap();
+        for key in known.split(", ") {
+            assert!(names::place_of(key).unwrap().contains(place), "{key} under {place}");
+        }
+    }
 }
