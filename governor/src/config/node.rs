@@ -116,27 +116,18 @@ impl Value {
         Value::Whole(i128::try_from(value).unwrap_or(i128::MAX))
     }
 
-    /// What this is, for a message.
+    /// What this is, for a message. A text is not repeated: it may be anything, pasted by mistake.
     pub(super) fn describe(&self) -> String {
         match self {
             Value::Null => "nothing".to_owned(),
             Value::Bool(value) => value.to_string(),
             Value::Whole(value) => value.to_string(),
             Value::Number(value) => value.to_string(),
-            Value::Text(text) => shown(text),
+            Value::Text(_) => "a text".to_owned(),
             Value::List(_) | Value::Rules(_) => "a list".to_owned(),
             Value::Map(_) => "a mapping".to_owned(),
             Value::Duration(value) => format!("{value:?}"),
         }
-    }
-}
-
-/// A text, for a message: on one line, and no longer than it takes to find it.
-pub(super) fn shown(text: &str) -> String {
-    const LONGEST: usize = 40;
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("the text {:?}", format!("{}..", text.get(..end).unwrap_or_default())),
-        None => format!("the text {text:?}"),
     }
 }
 

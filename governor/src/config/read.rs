@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::bounds::{self, Range};
 use super::error::{ConfigOrigin, ConfigProblem};
 use super::names::place_of;
-use super::node::{Entry, Node, Value, shown};
+use super::node::{Entry, Node, Value};
 use super::settings::Jitter;
 
 /// What a document is, so that each of its lines can be named.
@@ -200,8 +200,7 @@ pub(super) fn duration(value: &Value) -> Result<Duration, String> {
         Value::Whole(whole) => seconds(*whole as f64)?,
         Value::Number(number) => seconds(*number)?,
         Value::Text(text) => humantime::parse_duration(text.trim()).map_err(|error| {
-            let is = shown(text);
-            format!("is {is}, which is no duration ({error}); write a number of seconds, or a text such as 500ms or 2m")
+            format!("is no duration ({error}); write a number of seconds, or a text such as 500ms or 2m")
         })?,
         Value::Duration(duration) => *duration,
         other => return Err(wrong(other, "a number of seconds, or a text such as 500ms or 2m")),
@@ -256,7 +255,7 @@ pub(super) fn names(value: &Value) -> Result<Vec<String>, String> {
     }
     let name = |item: &Node| match &item.value {
         Value::Text(text) if is_pattern(text) => Ok(text.clone()),
-        Value::Text(text) => Err(format!("has an entry that is no operation, {}: it must be {EXPECTED}", shown(text))),
+        Value::Text(_) => Err(format!("has an entry that is no operation: it must be {EXPECTED}")),
         other => Err(wrong(other, EXPECTED)),
     };
     items.iter().map(name).collect()
