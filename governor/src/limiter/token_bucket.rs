@@ -271,12 +271,12 @@ impl TokenBucket {
 
     pub(super) fn take(&mut self, cost: f64, now: Timestamp) -> Ticket {
         self.tokens -= cost;
-        self.law.taken(now, cost);
+        self.law.taken(now);
         self.quotas_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
     pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
-        self.law.get_mut().given_back(now, cost);
+        self.law.get_mut().given_back(now);
         if let Some(quotas) = self.quotas_mut() {
             quotas.give_back(cost);
         }
@@ -371,7 +371,7 @@ impl TokenBucket {
             let next = window.throttled(sent_at).filter(|_| retry_after.is_none());
             self.paused_until = self.paused_until.max(next.unwrap_or_default());
         }
-        let cut = if self.window().is_some() { None } else { self.law.get_mut().throttled(now, sent_at) };
+        let cut = if self.window().is_some() { None } else { self.law.get_mut().throttled(now, sent_at, self.tokens) };
         if cut.is_some() {
             // The server's bucket is empty, so tokens held here are worth nothing.
             self.tokens = self.tokens.min(0.0);

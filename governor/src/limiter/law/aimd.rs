@@ -68,7 +68,7 @@ impl Control for Aimd {
         self.limits.burst()
     }
 
-    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
+    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp, _tokens: f64) -> Option<(f64, f64)> {
         self.stir(now);
         // One congestion event: throttles close together, and those of requests sent before the cut took effect.
         if self.last_cut.is_some_and(|cut| now.since(cut) < self.settings.cut_interval || sent_at < cut) {

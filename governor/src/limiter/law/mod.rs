@@ -98,9 +98,9 @@ pub(super) trait Control: fmt::Debug + Send {
     /// How many calls may go at once after a quiet time, if nothing is throttled.
     fn burst(&self) -> f64;
 
-    /// A request sent at `sent_at` was throttled. Says the rate before and after a cut; none if this is still the
-    /// last congestion event.
-    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)>;
+    /// A request sent at `sent_at` was throttled, with so many tokens ready here. Says the rate before and after a cut; none if
+    /// this is still the last congestion event.
+    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp, tokens: f64) -> Option<(f64, f64)>;
 
     /// A request was answered and not throttled.
     fn answered(&mut self, now: Timestamp, answer: Answer) -> AnswerEffect;
@@ -121,11 +121,11 @@ pub(super) trait Control: fmt::Debug + Send {
         None
     }
 
-    /// A call of this cost was let through.
-    fn taken(&mut self, _now: Timestamp, _cost: f64) {}
+    /// A call was let through.
+    fn taken(&mut self, _now: Timestamp) {}
 
-    /// A call of this cost that was let through was not sent.
-    fn given_back(&mut self, _now: Timestamp, _cost: f64) {}
+    /// A call that was let through was not sent.
+    fn given_back(&mut self, _now: Timestamp) {}
 
     /// The server names its limit, in calls per second: the rate is not above it, unless it is under the floor.
     fn name_limit(&mut self, now: Timestamp, limit: f64);
@@ -218,8 +218,8 @@ impl Law {
         ask!(self, unused(now, seconds));
     }
 
-    pub(super) fn taken(&mut self, now: Timestamp, cost: f64) {
-        ask!(self, taken(now, cost));
+    pub(super) fn taken(&mut self, now: Timestamp) {
+        ask!(self, taken(now));
     }
 
     // ===== what few ask =====

@@ -3,7 +3,7 @@
 use super::closed::Closed;
 use super::epoch::Epoch;
 use super::figures::{CLOSED_THROTTLED, EVENT_SECONDS, HOLD_AT, INSTANT, REOPEN_SHARE, STILL_SERVED, STILL_THROTTLED};
-use super::{DeliveryRate, Known, Learned, seconds};
+use super::{Coarse, DeliveryRate, Known, Learned, seconds};
 use crate::clock::Timestamp;
 
 /// The last cut, and what came of requests sent after it.
@@ -33,14 +33,17 @@ impl DeliveryRate {
 
     /// The rate after the first throttle: half, or what the server was seen to grant by then where its burst is known.
     ///
-    /// Since all lay ready here, no more than the burst lay ready there, so that all beyond it came meanwhile. What is still
-    /// under way may yet be throttled, too.
-    pub(super) fn first_cut(&self, now: Timestamp) -> f64 {
+    /// Since the bucket was full last, all that came was let through but for the `tokens` that lie ready. No more than the same
+    /// burst lay ready at the server then, so the rest came there meanwhile, too; save that what is still under way may yet be
+    /// throttled.
+    pub(super) fn first_cut(&self, now: Timestamp, tokens: f64) -> f64 {
         let half = self.rate / 2.0;
-        let Some(burst) = self.limits.known_burst() else { return half };
-        let granted = self.sent - self.rate * self.latency - 1.0 - burst;
-        let elapsed = seconds(now.since(self.full_at)).max(INSTANT);
-        (granted / elapsed).clamp(half, self.rate * HOLD_AT)
+        if self.limits.known_burst().is_none() {
+            return half;
+        }
+        let unsure = tokens + self.rate * (self.latency + Coarse::SECONDS) + 1.0;
+        let elapsed = seconds(now.since(self.full_at.time())).max(INSTANT);
+        (self.rate - unsure / elapsed).clamp(half, self.rate * HOLD_AT)
     }
 
     /// Goes on at this rate; what has been delivered still counts.

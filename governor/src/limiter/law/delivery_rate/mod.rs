@@ -54,9 +54,8 @@ pub(in crate::limiter) struct DeliveryRate {
     answered_rate: f64,
     /// Up to when time has been accounted for.
     at: Timestamp,
-    /// Of the time before anything was throttled: when all lay ready last, and what was let through since.
-    full_at: Timestamp,
-    sent: f64,
+    /// When the bucket was full last, before anything was throttled.
+    full_at: Coarse,
     /// Boxed, and not there before the first cut, as there is a law for each of very many scopes.
     learned: Option<Box<Learned>>,
 }
@@ -88,8 +87,7 @@ impl DeliveryRate {
             latency: 0.0,
             answered_rate: rate,
             at: now,
-            full_at: now,
-            sent: 0.0,
+            full_at: Coarse::of(now),
             learned: None,
         }
     }
@@ -168,12 +166,12 @@ impl Control for DeliveryRate {
         self.limits.known_burst().unwrap_or_else(|| self.capacity())
     }
 
-    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
+    fn throttled(&mut self, now: Timestamp, sent_at: Timestamp, tokens: f64) -> Option<(f64, f64)> {
         if self.learned.as_mut().is_none_or(|learned| learned.epoch.charge()) {
             self.saved = (self.saved - 1.0).max(-MOST_OWED);
         }
         let Some(learned) = &mut self.learned else {
-            return self.cut(now, self.first_cut(now), Known::Exceeded(self.rate));
+            return self.cut(now, self.first_cut(now, tokens), Known::Exceeded(self.rate));
         };
         if sent_at < learned.cut.at {
             return None;
@@ -266,7 +264,7 @@ impl Control for DeliveryRate {
     fn unused(&mut self, now: Timestamp, seconds: f64) {
         // Every call to a rested bucket comes here.
         let Some(learned) = &mut self.learned else {
-            (self.full_at, self.sent) = (now, 0.0);
+            self.full_at = Coarse::of(now);
             return;
         };
         // The conversion that can fail costs four times as much.
@@ -282,16 +280,14 @@ impl Control for DeliveryRate {
     }
 
     /// A probe is under way. Should it be lost, the next one does not wait for it.
-    fn taken(&mut self, now: Timestamp, cost: f64) {
-        self.sent += cost;
+    fn taken(&mut self, now: Timestamp) {
         if let Some(closed) = self.closed_mut() {
             closed.probes = closed.probes.saturating_add(1);
             closed.probe_at = now + closed.pause();
         }
     }
 
-    fn given_back(&mut self, now: Timestamp, cost: f64) {
-        self.sent -= cost;
+    fn given_back(&mut self, now: Timestamp) {
         if let Some(closed) = self.closed_mut() {
             closed.probes = closed.probes.saturating_sub(1);
             closed.probe_at = now;
@@ -314,7 +310,7 @@ impl Control for DeliveryRate {
         let untouched = self.is_neutral();
         self.limits = limits;
         // What was let through tells nothing of a bucket of another size.
-        self.sent = 0.0;
+        self.full_at = Coarse::NEVER;
         let rate = if untouched { limits.max_rps() } else { self.rate };
         self.go_at(rate);
         self.fastest = self.rate;
@@ -346,6 +342,26 @@ impl Control for DeliveryRate {
             Known::Rate(rate) => Some(rate),
             _ => None,
         }
+    }
+}
+
+/// A time in sixteenths of a second: with a whole [`Timestamp`] more, an idle scope would take more memory than it may.
+#[derive(Debug, Clone, Copy)]
+struct Coarse(u32);
+
+impl Coarse {
+    const NEVER: Coarse = Coarse(u32::MAX);
+    /// How much earlier it may be.
+    const SECONDS: f64 = 1.0 / 16.0;
+    const NANOS: u64 = 1_000_000_000 / 16;
+
+    /// No later than `at`.
+    fn of(at: Timestamp) -> Self {
+        Coarse(u32::try_from(at.as_nanos() / Coarse::NANOS).unwrap_or(u32::MAX))
+    }
+
+    fn time(self) -> Timestamp {
+        if self.0 == u32::MAX { Timestamp::MAX } else { Timestamp::from_nanos(u64::from(self.0) * Coarse::NANOS) }
     }
 }
 

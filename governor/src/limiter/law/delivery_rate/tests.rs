@@ -11,6 +11,11 @@ fn law() -> DeliveryRate {
     DeliveryRate::new(Limits::default(), Timestamp::ZERO)
 }
 
+/// With nothing ready.
+fn throttle(law: &mut DeliveryRate, now: Timestamp, sent_at: Timestamp) -> Option<(f64, f64)> {
+    law.throttled(now, sent_at, 0.0)
+}
+
 fn answer(law: &mut DeliveryRate, now: f64, sent_at: f64, kind: AnswerKind) -> AnswerEffect {
     law.answered(at(now), Answer { sent_at: at(sent_at), cost: 1.0, kind })
 }
@@ -28,9 +33,9 @@ fn serve(law: &mut DeliveryRate, from: f64, to: f64, per_second: f64) {
 /// One whose server was measured at ten calls a second, at 30 s.
 fn measured() -> DeliveryRate {
     let mut law = law();
-    law.throttled(at(10.0), at(10.0));
+    throttle(&mut law, at(10.0), at(10.0));
     serve(&mut law, 10.0, 30.0, 10.0);
-    law.throttled(at(30.0), at(30.0));
+    throttle(&mut law, at(30.0), at(30.0));
     law
 }
 
@@ -46,47 +51,33 @@ fn wait(law: &mut DeliveryRate, from: f64, to: f64) {
 #[test]
 fn the_first_two_throttles_halve_the_rate_as_long_as_nothing_is_measured() {
     let mut law = law();
-    assert_eq!(law.throttled(at(1.0), at(0.9)), Some((20.0, 10.0)));
-    assert_eq!(law.throttled(at(2.1), at(2.0)), Some((10.0, 5.0)));
+    assert_eq!(throttle(&mut law, at(1.0), at(0.9)), Some((20.0, 10.0)));
+    assert_eq!(throttle(&mut law, at(2.1), at(2.0)), Some((10.0, 5.0)));
     answer(&mut law, 3.2, 3.1, AnswerKind::Served);
     assert_eq!((law.rate(), law.measured()), (5.0, None));
 }
 
-/// Of a known limit, used in full from the start until this second.
-fn used_in_full(limits: Limits, seconds: f64) -> DeliveryRate {
-    let mut law = DeliveryRate::new(limits, Timestamp::ZERO);
-    law.taken(Timestamp::ZERO, limits.burst());
-    let calls = (limits.max_rps() * seconds) as usize;
-    for call in 1..=calls {
-        let now = call as f64 / limits.max_rps();
-        law.taken(at(now), 1.0);
-        answer(&mut law, now + 0.05, now, AnswerKind::Served);
-    }
-    law
+#[test]
+fn where_the_limit_is_known_the_first_throttle_cuts_to_what_was_granted_by_then() {
+    let known = || DeliveryRate::new(Limits::new(20.0, 100.0, 0.05).unwrap(), Timestamp::ZERO);
+    let cut = |law: &mut DeliveryRate, now: f64, tokens: f64| law.throttled(at(now), at(now), tokens).unwrap().1;
+    assert_eq!(cut(&mut known(), 0.1, 0.0), 10.0, "so little tells nothing");
+    assert_eq!(cut(&mut known(), 2.0, 0.0), 18.875, "the burst, and all of the 40 that came since but for a few");
+    assert_eq!(cut(&mut known(), 2.0, 15.0), 11.375, "15 of them were not asked for");
+    assert_eq!(cut(&mut known(), 60.0, 0.0), 0.97 * 20.0);
+    let mut slow = known();
+    answer(&mut slow, 1.0, 0.5, AnswerKind::Served);
+    assert_eq!(cut(&mut slow, 2.0, 0.0), 13.875, "ten are still under way");
 }
 
 #[test]
-fn where_the_limit_is_known_the_first_throttle_cuts_to_what_was_granted_so_far() {
-    let cut_after = |seconds: f64| {
-        let mut law = used_in_full(Limits::new(20.0, 100.0, 0.05).unwrap(), seconds);
-        law.throttled(at(seconds), at(seconds)).unwrap().1
-    };
-    assert_eq!(cut_after(0.1), 10.0, "so little tells nothing");
-    let soon = cut_after(2.0);
-    assert!((soon - 19.0).abs() < 1e-9, "the burst and 38 of the 40 calls after it were granted: {soon}");
-    assert_eq!(cut_after(60.0), 0.97 * 20.0);
-}
-
-#[test]
-fn what_was_granted_before_a_quiet_time_tells_nothing_at_the_first_throttle() {
-    let limits = Limits::new(20.0, 100.0, 0.05).unwrap();
-    let mut law = used_in_full(limits, 60.0);
+fn what_was_granted_before_the_bucket_was_full_or_another_tells_nothing_at_the_first_throttle() {
+    let mut law = DeliveryRate::new(Limits::new(20.0, 100.0, 0.05).unwrap(), Timestamp::ZERO);
     law.unused(at(80.0), 1.0);
-    law.taken(at(80.1), 100.0);
-    assert_eq!(law.throttled(at(80.2), at(80.1)), Some((20.0, 10.0)));
-    let mut law = used_in_full(limits, 60.0);
+    assert_eq!(throttle(&mut law, at(80.2), at(80.1)), Some((20.0, 10.0)));
+    let mut law = DeliveryRate::new(Limits::new(20.0, 100.0, 0.05).unwrap(), Timestamp::ZERO);
     law.reconfigure(Limits::new(40.0, 100.0, 0.05).unwrap(), &Arc::new(ThrottleSettings::default()));
-    assert_eq!(law.throttled(at(60.2), at(60.1)), Some((40.0, 20.0)), "nor before the limit was another");
+    assert_eq!(throttle(&mut law, at(60.2), at(60.1)), Some((40.0, 20.0)));
 }
 
 #[test]
@@ -94,14 +85,14 @@ fn a_server_that_was_closed_for_long_before_it_was_measured_starts_at_a_quarter(
     let reopened = |probes: u32| {
         let mut law = law();
         for late in 0..4 {
-            law.throttled(at(1.0 + f64::from(late) / 10.0), at(0.95 + f64::from(late) / 10.0));
+            throttle(&mut law, at(1.0 + f64::from(late) / 10.0), at(0.95 + f64::from(late) / 10.0));
         }
         assert_eq!((law.rate(), law.phase(at(1.3))), (10.0, Phase::Closed));
         for probe in 1..=probes {
             let now = f64::from(probe) * 40.0;
-            law.taken(at(now), 1.0);
+            law.taken(at(now));
             if probe < probes {
-                law.throttled(at(now + 0.1), at(now));
+                throttle(&mut law, at(now + 0.1), at(now));
             } else {
                 answer(&mut law, now + 0.1, now, AnswerKind::Served);
             }
@@ -122,21 +113,21 @@ fn what_was_delivered_between_two_throttles_is_the_servers_rate() {
 #[test]
 fn calls_sent_before_a_throttle_was_seen_do_not_count() {
     let mut law = law();
-    law.throttled(at(10.0), at(10.0));
+    throttle(&mut law, at(10.0), at(10.0));
     for _ in 0..100 {
         answer(&mut law, 10.5, 9.9, AnswerKind::Served);
     }
     serve(&mut law, 10.0, 30.0, 10.0);
-    law.throttled(at(30.0), at(30.0));
+    throttle(&mut law, at(30.0), at(30.0));
     assert!(law.measured().unwrap() < 11.0);
 }
 
 #[test]
 fn a_storm_of_requests_that_were_under_way_is_one_event() {
     let mut law = law();
-    assert!(law.throttled(at(5.0), at(4.9)).is_some());
+    assert!(throttle(&mut law, at(5.0), at(4.9)).is_some());
     for late in 1..64 {
-        assert_eq!(law.throttled(at(5.0 + f64::from(late) * 0.1), at(4.95)), None);
+        assert_eq!(throttle(&mut law, at(5.0 + f64::from(late) * 0.1), at(4.95)), None);
     }
     assert_eq!(law.rate(), 10.0);
 }
@@ -149,7 +140,7 @@ fn a_rate_that_fell_is_found_within_a_second() {
         if call % 5 == 0 {
             answer(&mut law, now, now, AnswerKind::Served);
         } else {
-            law.throttled(at(now), at(now));
+            throttle(&mut law, at(now), at(now));
         }
     }
     assert!(law.rate() > 1.0 && law.rate() < 3.0, "2 of 10 a second are served: {}", law.rate());
@@ -204,7 +195,7 @@ fn what_was_learned_does_not_decay_while_unused() {
     law.unused(at(500.0), 470.0);
     law.advance(at(500.0), false);
     serve(&mut law, 500.0, 501.0, 60.0);
-    law.throttled(at(501.0), at(501.0));
+    throttle(&mut law, at(501.0), at(501.0));
     let rate = law.measured().unwrap();
     assert!((9.0..=11.0).contains(&rate), "a burst that was saved up says nothing of the refill: {rate}");
     assert!(law.rate() > 0.85 * held);
@@ -219,7 +210,7 @@ fn a_few_calls_now_and_then_do_not_pull_the_rate_down_to_theirs() {
         law.unused(at(now + 0.5), 0.4);
         answer(&mut law, now + 0.5, now + 0.5, AnswerKind::Served);
     }
-    law.throttled(at(130.0), at(130.0));
+    throttle(&mut law, at(130.0), at(130.0));
     assert!(law.measured().unwrap() > 4.0, "{law:?}");
 }
 
@@ -244,9 +235,9 @@ fn failures_end_a_probe_and_never_raise_the_rate() {
 fn closed() -> DeliveryRate {
     let mut law = measured();
     serve(&mut law, 30.0, 40.0, 10.0);
-    law.throttled(at(40.0), at(40.0));
-    law.throttled(at(40.2), at(40.1));
-    law.throttled(at(40.3), at(40.2));
+    throttle(&mut law, at(40.0), at(40.0));
+    throttle(&mut law, at(40.2), at(40.1));
+    throttle(&mut law, at(40.3), at(40.2));
     law
 }
 
@@ -264,8 +255,8 @@ fn a_closed_server_is_asked_after_one_and_two_seconds_and_then_once_in_thirty_se
     let mut now = at(41.3);
     let mut waits = Vec::new();
     for _ in 0..8 {
-        law.taken(now, 1.0);
-        assert!(law.throttled(now, now).is_none());
+        law.taken(now);
+        assert!(throttle(&mut law, now, now).is_none());
         let next = law.closed_until().unwrap();
         waits.push(seconds(next.until(now)));
         now = next;
@@ -277,7 +268,7 @@ fn a_closed_server_is_asked_after_one_and_two_seconds_and_then_once_in_thirty_se
 fn a_closed_server_that_serves_a_probe_is_open_again() {
     let mut law = closed();
     let rate = law.rate();
-    law.taken(at(41.3), 1.0);
+    law.taken(at(41.3));
     assert!(answer(&mut law, 41.4, 41.3, AnswerKind::Served).reopened);
     assert_eq!((law.closed_until(), law.rate()), (None, rate));
 }
@@ -286,7 +277,7 @@ fn a_closed_server_that_serves_a_probe_is_open_again() {
 fn neither_a_late_throttle_nor_a_late_answer_of_before_moves_a_closure() {
     let mut law = closed();
     let until = law.closed_until();
-    assert_eq!(law.throttled(at(41.0), at(40.25)), None);
+    assert_eq!(throttle(&mut law, at(41.0), at(40.25)), None);
     assert!(!answer(&mut law, 41.1, 39.9, AnswerKind::Served).reopened);
     assert_eq!(law.closed_until(), until);
 }
@@ -294,10 +285,10 @@ fn neither_a_late_throttle_nor_a_late_answer_of_before_moves_a_closure() {
 #[test]
 fn a_probe_that_is_not_sent_leaves_its_turn_to_the_next() {
     let mut law = closed();
-    law.taken(at(41.3), 1.0);
-    law.given_back(at(41.3), 1.0);
+    law.taken(at(41.3));
+    law.given_back(at(41.3));
     assert_eq!(law.closed_until(), Some(at(41.3)));
-    law.taken(at(41.3), 1.0);
+    law.taken(at(41.3));
     assert_eq!(law.closed_until(), Some(at(43.3)));
 }
 
@@ -309,7 +300,7 @@ const LIMIT: f64 = 100.0 / 60.0;
 fn after_one_throttle_that_names_the_limit_the_rate_is_about_that() {
     let mut law = law();
     law.name_limit(at(5.0), LIMIT);
-    assert_eq!(law.throttled(at(5.0), at(4.9)), None, "the throttle is the same event");
+    assert_eq!(throttle(&mut law, at(5.0), at(4.9)), None, "the throttle is the same event");
     assert_eq!((law.rate(), law.measured(), law.phase(at(5.0))), (0.97 * LIMIT, Some(LIMIT), Phase::Holding));
     serve(&mut law, 5.0, 60.0, LIMIT);
     wait(&mut law, 60.0, 70.0);
@@ -355,11 +346,11 @@ fn a_limit_lies_under_the_configured_ceiling_and_over_the_floor() {
 fn a_window_that_is_spent_is_found_closed_and_opens_at_the_limit() {
     let mut law = law();
     law.name_limit(at(5.0), LIMIT);
-    law.throttled(at(5.0), at(4.9));
-    law.throttled(at(5.7), at(5.65));
-    law.throttled(at(6.3), at(6.25));
+    throttle(&mut law, at(5.0), at(4.9));
+    throttle(&mut law, at(5.7), at(5.65));
+    throttle(&mut law, at(6.3), at(6.25));
     assert_eq!(law.phase(at(6.3)), Phase::Closed);
-    law.taken(at(60.0), 1.0);
+    law.taken(at(60.0));
     answer(&mut law, 60.1, 60.0, AnswerKind::Served);
     assert_eq!((law.rate(), law.closed_until()), (0.97 * LIMIT, None));
 }
@@ -392,12 +383,12 @@ fn a_new_ceiling_keeps_what_was_learned_below_it() {
 
 #[derive(Debug, Clone)]
 enum Event {
-    Throttled(u64),
+    Throttled(u64, f64),
     Answered(u64, AnswerKind, f64),
     Advance(bool),
     Unused(u64),
-    Taken(f64),
-    GivenBack(f64),
+    Taken,
+    GivenBack,
     Reconfigure(f64),
     Name(f64),
     Loosen(Option<f64>),
@@ -407,12 +398,12 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     let kind = prop_oneof![Just(AnswerKind::Served), Just(AnswerKind::Refused), Just(AnswerKind::Failed)];
     let nanos = prop_oneof![0_u64..10_000_000_000, Just(0), Just(u64::MAX)];
     let event = prop_oneof![
-        3 => nanos.clone().prop_map(Event::Throttled),
+        3 => (nanos.clone(), -1e6_f64..1e6).prop_map(|(age, tokens)| Event::Throttled(age, tokens)),
         5 => (nanos.clone(), kind, prop_oneof![Just(1.0), 0.0_f64..1e6]).prop_map(|(age, kind, cost)| Event::Answered(age, kind, cost)),
         4 => any::<bool>().prop_map(Event::Advance),
         1 => nanos.prop_map(Event::Unused),
-        2 => (0.0_f64..1e6).prop_map(Event::Taken),
-        1 => (0.0_f64..1e6).prop_map(Event::GivenBack),
+        1 => Just(Event::Taken),
+        1 => Just(Event::GivenBack),
         1 => (0.000_001_f64..1e6).prop_map(Event::Reconfigure),
         1 => prop_oneof![1e-9_f64..1e6, 0.1_f64..100.0].prop_map(Event::Name),
         1 => prop::option::of(1.0_f64..2.0).prop_map(Event::Loosen),
@@ -443,7 +434,7 @@ proptest! {
             let before = law.rate();
             let sent_at = |age: u64| Timestamp::from_nanos(now.as_nanos().saturating_sub(age));
             match event {
-                Event::Throttled(age) => drop(law.throttled(now, sent_at(age))),
+                Event::Throttled(age, tokens) => drop(law.throttled(now, sent_at(age), tokens)),
                 Event::Answered(age, kind, cost) => {
                     law.answered(now, Answer { sent_at: sent_at(age), cost, kind });
                 }
@@ -455,8 +446,8 @@ proptest! {
                     law.unused(now, nanos as f64 / 1e9);
                     prop_assert_eq!(law.rate(), before);
                 }
-                Event::Taken(cost) => law.taken(now, cost),
-                Event::GivenBack(cost) => law.given_back(now, cost),
+                Event::Taken => law.taken(now),
+                Event::GivenBack => law.given_back(now),
                 Event::Reconfigure(rps) => {
                     limits = of(Some(rps));
                     law.reconfigure(limits, &Arc::new(ThrottleSettings::default()));
