@@ -109,10 +109,11 @@ impl Bucket {
     pub(crate) fn quota_left(&self, now: Timestamp, quota: &str, report: Report, whole: bool) {
         let wakers = self.change(|state| {
             let waiting = !state.line.is_empty();
-            let before = state.tokens.rate(now);
+            state.refill(now);
+            let (rate, tokens) = (state.tokens.rate(now), state.tokens.tokens());
             if state.tokens.quota_left(now, quota, report, whole, waiting) {
                 state.replan(now)
-            } else if state.tokens.rate(now) > before {
+            } else if state.tokens.rate(now) > rate || state.tokens.tokens() > tokens {
                 state.line.call_first(now).into_iter().collect()
             } else {
                 Vec::new()
@@ -207,8 +208,13 @@ impl Bucket {
 
     /// Makes everyone in line ask again.
     pub(crate) fn wake_all(&self) {
-        let wakers = self.state.lock().line.wakers();
-        wake(wakers);
+        wake(self.wakers());
+    }
+
+    /// Of everyone in line.
+    #[must_use]
+    pub(crate) fn wakers(&self) -> Vec<Waker> {
+        self.state.lock().line.wakers()
     }
 
     /// At its ceiling, full, not paused, with nobody in line: as good as new.
