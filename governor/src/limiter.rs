@@ -200,10 +200,15 @@ impl Bucket {
         wake(wakers);
     }
 
-    /// Takes the cost if it lies ready and nobody waits.
-    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
+    /// Takes what a call of so many units costs, if it lies ready and nobody waits.
+    pub(crate) fn take_at_once(&self, units: f64, now: Timestamp) -> Option<Tickets> {
         let mut state = self.state.lock();
-        if state.line.is_undisputed() { state.tokens.take_if_ready(cost, now) } else { None }
+        if !state.line.is_undisputed() {
+            return None;
+        }
+        let price = self.price(units);
+        let narrowest = state.tokens.take_if_ready(price, now)?;
+        Some(Tickets { narrowest, others: None, paid_units: u64::from(price == units) })
     }
 
     /// Makes everyone in line ask again.
@@ -324,12 +329,16 @@ pub(crate) struct Tickets {
     narrowest: Ticket,
     /// Only where there is more than nothing to say, which is where a server tells what is left of what is shared.
     others: Option<Box<[Ticket]>>,
+    /// By bit, the buckets that it paid as many tokens as it has units, and not one. New settings may change what they count.
+    paid_units: u64,
 }
 
 impl Tickets {
-    #[inline]
-    pub(crate) fn one(ticket: Ticket) -> Self {
-        Tickets { narrowest: ticket, others: None }
+    /// What it paid for so many units at this one of its buckets.
+    fn paid(&self, index: usize, units: f64) -> f64 {
+        // Beyond the bits there is none.
+        let paid_units = u32::try_from(index).ok().and_then(|index| self.paid_units.checked_shr(index));
+        if paid_units.is_some_and(|bits| bits & 1 == 1) { units } else { 1.0 }
     }
 
     pub(crate) fn of_bucket(&self, index: usize) -> Ticket {
@@ -359,12 +368,19 @@ fn take_if_all_ready(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Optio
 }
 
 fn take_from(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Tickets {
-    let take = |held: &mut Held<'_>| held.state.tokens.take(held.bucket.price(units), now);
+    let (mut paid_units, mut bit) = (0, 1_u64);
+    let mut take = |held: &mut Held<'_>| {
+        // No call has more buckets than bits, save in a test.
+        let price = held.bucket.price(units);
+        paid_units |= if price == units { bit } else { 0 };
+        bit <<= 1;
+        held.state.tokens.take(price, now)
+    };
     let Some((narrowest, others)) = held.split_first_mut() else { return Tickets::default() };
     let narrowest = take(narrowest);
     let others: SmallVec<[Ticket; 2]> = others.iter_mut().map(take).collect();
     let tells = others.iter().any(|ticket| *ticket != Ticket::default());
-    Tickets { narrowest, others: tells.then(|| others.into_vec().into_boxed_slice()) }
+    Tickets { narrowest, others: tells.then(|| others.into_vec().into_boxed_slice()), paid_units }
 }
 
 /// What a call of so many units costs, to be taken from every one of several buckets in one step, the narrowest first. No
@@ -396,9 +412,9 @@ impl<'a> Acquire<'a> {
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
         if let [bucket] = self.buckets
-            && let Some(ticket) = bucket.take_at_once(bucket.price(self.units), now)
+            && let Some(tickets) = bucket.take_at_once(self.units, now)
         {
-            self.tickets = Tickets::one(ticket);
+            self.tickets = tickets;
             return Asked::Taken;
         }
         let (asked, wakers, spent) = {
@@ -457,24 +473,24 @@ impl<'a> Acquire<'a> {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        give_back(self.buckets, self.units, now);
+        give_back(self.buckets, self.units, &self.tickets, now);
     }
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        change_all(self.buckets, now, |held| held.leave(self.place));
+        change_all(self.buckets, now, |_, held| held.leave(self.place));
     }
 }
 
 /// Gives tokens that a call of so many units took from each of these buckets back to it.
-pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) {
-    change_all(buckets, now, |held| held.state.tokens.give_back(held.bucket.price(units), now));
+pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, tickets: &Tickets, now: Timestamp) {
+    change_all(buckets, now, |index, held| held.state.tokens.give_back(tickets.paid(index, units), now));
 }
 
-fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut Held<'_>)) {
+fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(usize, &mut Held<'_>)) {
     let (wakers, spent) = {
         let mut held = lock_all(buckets);
-        held.iter_mut().for_each(change);
+        held.iter_mut().enumerate().for_each(|(index, held)| change(index, held));
         (call_firsts(&mut held, now), take_spent(&mut held))
     };
     drop(spent);

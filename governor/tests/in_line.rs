@@ -1,4 +1,4 @@
-//! Those who wait when settings change, or are forgotten.
+//! Those who wait, or hold what they took, when settings change.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -103,5 +103,28 @@ fn whoever_waits_goes_on_when_the_provider_is_switched_off_though_its_limits_sta
             }
         }
         assert_eq!(governor.inspect(&run()).unwrap().tokens, tokens, "{limits}: they took nothing");
+    }
+}
+
+#[test]
+fn a_call_gives_back_what_it_paid_also_if_its_buckets_count_something_else_by_then() {
+    let counting = |own: &str, all: &str| {
+        format!(
+            "ratelimit: {{ x: {{ max_rps: 0.000001, burst: 100, counts: {own}, shared: {{ all: {{ max_rps: 0.000001, burst: 100, counts: {all}, per: account }} }} }} }}"
+        )
+    };
+    for (own, all, paid) in [("calls", "units", (1.0, 40.0)), ("units", "calls", (40.0, 1.0))] {
+        let (governor, _) = governor(&counting(own, all));
+        let mut calls: Vec<_> = (0..2).map(|_| governor.call(&run()).cost(40.try_into().unwrap())).collect();
+        let mut attempts = calls.iter_mut().map(|call| match poll_once(pin!(call.admit())) {
+            Poll::Ready(Ok(attempt)) => attempt,
+            waits => panic!("{waits:?}"),
+        });
+        let (sent, unsent) = (attempts.next().unwrap(), attempts.next().unwrap());
+        governor.reconfigure(config(&counting(all, own)));
+        unsent.unsent();
+        let seen = governor.inspect(&run()).unwrap();
+        assert_eq!((100.0 - seen.tokens, 100.0 - seen.shared[0].tokens), paid, "{own} and {all}");
+        sent.finish(Outcome::Success);
     }
 }

@@ -348,9 +348,9 @@ fn each_bucket_is_paid_in_what_it_counts() {
     let mut caller = Caller::with(&both, 40.0, Priority::Normal, None);
     assert!(caller.takes(at(0.0)));
     assert_eq!(tokens(at(0.0)), (9.0, 60.0));
-    assert!(take_at_once(&both, 60.0, at(0.0)).is_some());
+    let tickets = take_at_once(&both, 60.0, at(0.0)).unwrap();
     assert_eq!(tokens(at(0.0)), (8.0, 0.0));
-    give_back(&both, 60.0, at(0.0));
+    give_back(&both, 60.0, &tickets, at(0.0));
     assert_eq!(tokens(at(0.0)), (9.0, 60.0));
     assert!(take_at_once(&both, 61.0, at(0.0)).is_none(), "nothing is taken from one while another cannot give");
     assert_eq!(tokens(at(0.0)), (9.0, 60.0));
@@ -527,7 +527,7 @@ fn a_server_with_nothing_left_makes_callers_late_once_its_refill_is_known() {
     assert!(bucket.take_at_once(1.0, at(0.0)).is_some());
     bucket.quota_left(at(0.05), "reads", told(0, at(0.0)), false);
     let tell = |seconds: f64| {
-        let ticket = bucket.take_at_once(1.0, at(seconds)).unwrap();
+        let ticket = bucket.take_at_once(1.0, at(seconds)).unwrap().of_bucket(0);
         Report { left: 0, sent_at: at(seconds), ticket }
     };
     bucket.quota_left(at(2.05), "reads", tell(2.0), false);
