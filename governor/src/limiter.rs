@@ -38,6 +38,9 @@ pub(crate) use quota::{Report, Ticket};
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 
+/// A line of so many may look again after each grace: that costs little.
+const SHORT: usize = 1_024;
+
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -109,8 +112,9 @@ impl Bucket {
     pub(crate) fn quota_left(&self, now: Timestamp, quota: &str, report: Report, whole: bool) {
         let wakers = self.change(|state| {
             let waiting = !state.line.is_empty();
+            let rate = state.tokens.rate(now);
             state.refill(now);
-            let (rate, tokens) = (state.tokens.rate(now), state.tokens.tokens());
+            let tokens = state.tokens.tokens();
             if state.tokens.quota_left(now, quota, report, whole, waiting) {
                 state.replan(now)
             } else if state.tokens.rate(now) > rate || state.tokens.tokens() > tokens {
@@ -255,6 +259,17 @@ impl State {
             }
         }
         wakers
+    }
+
+    /// Others came before one whose turn was due, and so before everyone behind it: works out anew when each may look again, or
+    /// all of them would after each grace. Nobody is told that it is too late for that: those before it may leave.
+    fn put_off(&mut self, now: Timestamp) {
+        let mut before = 0.0;
+        for waiter in self.line.iter_mut() {
+            let turn = self.tokens.turn(before, waiter.cost, now);
+            waiter.turn.ready_at = waiter.turn.ready_at.max(turn.ready_at);
+            before += waiter.cost;
+        }
     }
 
     /// What `place` has to wait for; `None` if it is served now.
@@ -422,7 +437,15 @@ impl<'a> Acquire<'a> {
             // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
             self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
             let stood = held.iter().position(|held| held.state.line.turn(self.place).is_some());
-            let (asked, wakers) = match self.wait(&mut held, stood, now) {
+            let mut wait = self.wait(&mut held, stood, now);
+            if let Some((index, overdue)) = wait
+                && overdue.turn.ready_at + GRACE < now
+                && held[index].state.line.len() > SHORT
+            {
+                held[index].state.put_off(now);
+                wait = self.wait(&mut held, stood, now);
+            }
+            let (asked, wakers) = match wait {
                 None => {
                     held.iter_mut().for_each(|held| held.leave(self.place));
                     self.tickets = take_from(&mut held, self.units, now);
