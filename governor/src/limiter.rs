@@ -496,7 +496,7 @@ impl<'a> Acquire<'a> {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        give_back(self.buckets, self.units, &self.tickets, now);
+        give_back(self.buckets, self.units, &self.tickets, now, now);
     }
 
     /// Leaves every line.
@@ -505,9 +505,11 @@ impl<'a> Acquire<'a> {
     }
 }
 
-/// Gives tokens that a call of so many units took from each of these buckets back to it.
-pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, tickets: &Tickets, now: Timestamp) {
-    change_all(buckets, now, |index, held| held.state.tokens.give_back(tickets.paid(index, units), now));
+/// Gives tokens that a call of so many units took from each of these buckets at `taken_at` back to it.
+pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, tickets: &Tickets, taken_at: Timestamp, now: Timestamp) {
+    change_all(buckets, now, |index, held| {
+        held.state.tokens.give_back(tickets.paid(index, units), taken_at, now);
+    });
 }
 
 fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(usize, &mut Held<'_>)) {

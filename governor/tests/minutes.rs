@@ -176,3 +176,15 @@ fn a_rate_that_was_learned_says_nothing_of_a_count_a_minute_that_is_set_instead(
     governor.reconfigure(config(&set("per_minute: 600")));
     assert_eq!(in_each_minute(&governor, &clock, 2), [600; 2]);
 }
+
+#[test]
+fn what_was_taken_in_one_minute_and_not_used_does_not_add_to_another() {
+    let (governor, clock) = governor(&set("per_minute: 10"), 50.0);
+    let unsent: Vec<Attempt> = (0..10).map(|_| at_once(&governor, &scope()).unwrap()).collect();
+    clock.advance(secs(20.0));
+    for _ in 0..5 {
+        at_once(&governor, &scope()).unwrap().finish(Outcome::Success);
+    }
+    unsent.into_iter().for_each(Attempt::unsent);
+    assert_eq!(go_now(&governor, &scope(), served), 5);
+}

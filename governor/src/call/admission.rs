@@ -206,7 +206,7 @@ impl Core {
         let slot = if state.takes_slot() {
             let Some(slot) = leaf.bulkhead().take_at_once() else {
                 drop(state);
-                give_back(self.buckets(), units, &tickets, now);
+                give_back(self.buckets(), units, &tickets, now, now);
                 return None;
             };
             Some(slot)

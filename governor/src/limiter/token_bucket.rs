@@ -310,12 +310,20 @@ impl TokenBucket {
         self.quotas_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
-    pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
-        self.law.get_mut().given_back(now);
+    /// Of a call that was let through at `taken_at` and not sent.
+    pub(super) fn give_back(&mut self, cost: f64, taken_at: Timestamp, now: Timestamp) {
+        self.law.get_mut().given_back(taken_at, now);
         if let Some(quotas) = self.quotas_mut() {
             quotas.give_back(cost);
         }
-        self.tokens += cost;
+        if self.window().is_some() {
+            self.turn_over(now);
+        }
+        self.tokens = match self.window() {
+            // Those of a window that is over are lost, save for what is owed for them yet.
+            Some(window) if window.is_over(taken_at) => self.tokens.max((self.tokens + cost).min(0.0)),
+            _ => self.tokens + cost,
+        };
         self.keep_to_capacity(now);
     }
 

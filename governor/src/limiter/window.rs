@@ -115,6 +115,11 @@ impl Window {
         is_of_this.then_some(self.ends)
     }
 
+    /// Whether the one that was under way then is over.
+    pub(super) fn is_over(&self, then: Timestamp) -> bool {
+        then < self.began
+    }
+
     /// When `wanted` tokens will have come, of which so many lie ready and of which nothing can be had before `start`.
     pub(super) fn ready_at(&self, wanted: f64, tokens: f64, start: Timestamp) -> Timestamp {
         let begun = if start < self.ends { 0 } else { self.passed(start).saturating_add(1) };

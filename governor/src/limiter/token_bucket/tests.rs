@@ -104,7 +104,7 @@ proptest! {
             match step {
                 Step::Wait(seconds) => now += seconds,
                 Step::Take => tickets.extend(told.take_if_ready(1.0, at(now))),
-                Step::GiveBack => told.give_back(1.0, at(now)),
+                Step::GiveBack => told.give_back(1.0, at(now), at(now)),
                 Step::Throttle => { told.throttled(at(now), at(now), None, waiting); }
                 Step::Tell { quota, left, age, ticket } => {
                     let name = quota.to_string();
@@ -215,7 +215,7 @@ proptest! {
             match blow {
                 Blow::Wait(time) => now = now + time,
                 Blow::Take => tickets.extend(bucket.take_if_ready(1.0, now)),
-                Blow::GiveBack => bucket.give_back(1.0, now),
+                Blow::GiveBack => bucket.give_back(1.0, now, now),
                 Blow::Tell { quota, left, ago, ticket } => {
                     let report = Report { left, sent_at: before(ago), ticket: tickets[ticket % tickets.len()] };
                     bucket.quota_left(now, &quota.to_string(), report, quota == 0, waiting);
