@@ -94,8 +94,13 @@ impl Bulkhead {
 
     /// Makes everyone ask again.
     pub(crate) fn wake_all(&self) {
-        let wakers = self.line.lock().wakers();
-        wake(wakers);
+        wake(self.wakers());
+    }
+
+    /// Of everyone in line.
+    #[must_use]
+    pub(crate) fn wakers(&self) -> Vec<Waker> {
+        self.line.lock().wakers()
     }
 
     pub(crate) fn in_use(&self) -> usize {

@@ -136,7 +136,7 @@ impl Governor {
         let buckets = {
             let registry = self.read();
             registry.providers.values().for_each(|provider| provider.budget.reset());
-            registry.leaves.values().for_each(|leaf| leaf.breaker().reset());
+            registry.all_leaves().for_each(|leaf| leaf.breaker().reset());
             registry.limits()
         };
         // Not under the lock: this wakes those in line.

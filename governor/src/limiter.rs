@@ -38,6 +38,9 @@ pub(crate) use quota::{Report, Ticket};
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 
+/// A line of so many may look again after each grace: that costs little.
+const SHORT: usize = 1_024;
+
 /// A token bucket and those who wait for it.
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -109,10 +112,12 @@ impl Bucket {
     pub(crate) fn quota_left(&self, now: Timestamp, quota: &str, report: Report, whole: bool) {
         let wakers = self.change(|state| {
             let waiting = !state.line.is_empty();
-            let before = state.tokens.rate(now);
+            let rate = state.tokens.rate(now);
+            state.refill(now);
+            let tokens = state.tokens.tokens();
             if state.tokens.quota_left(now, quota, report, whole, waiting) {
                 state.replan(now)
-            } else if state.tokens.rate(now) > before {
+            } else if state.tokens.rate(now) > rate || state.tokens.tokens() > tokens {
                 state.line.call_first(now).into_iter().collect()
             } else {
                 Vec::new()
@@ -199,16 +204,26 @@ impl Bucket {
         wake(wakers);
     }
 
-    /// Takes the cost if it lies ready and nobody waits.
-    pub(crate) fn take_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
+    /// Takes what a call of so many units costs, if it lies ready and nobody waits.
+    pub(crate) fn take_at_once(&self, units: f64, now: Timestamp) -> Option<Tickets> {
         let mut state = self.state.lock();
-        if state.line.is_undisputed() { state.tokens.take_if_ready(cost, now) } else { None }
+        if !state.line.is_undisputed() {
+            return None;
+        }
+        let price = self.price(units);
+        let narrowest = state.tokens.take_if_ready(price, now)?;
+        Some(Tickets { narrowest, others: None, paid_units: u64::from(price == units) })
     }
 
     /// Makes everyone in line ask again.
     pub(crate) fn wake_all(&self) {
-        let wakers = self.state.lock().line.wakers();
-        wake(wakers);
+        wake(self.wakers());
+    }
+
+    /// Of everyone in line.
+    #[must_use]
+    pub(crate) fn wakers(&self) -> Vec<Waker> {
+        self.state.lock().line.wakers()
     }
 
     /// At its ceiling, full, not paused, with nobody in line: as good as new.
@@ -244,6 +259,17 @@ impl State {
             }
         }
         wakers
+    }
+
+    /// Others came before one whose turn was due, and so before everyone behind it: works out anew when each may look again, or
+    /// all of them would after each grace. Nobody is told that it is too late for that: those before it may leave.
+    fn put_off(&mut self, now: Timestamp) {
+        let mut before = 0.0;
+        for waiter in self.line.iter_mut() {
+            let turn = self.tokens.turn(before, waiter.cost, now);
+            waiter.turn.ready_at = waiter.turn.ready_at.max(turn.ready_at);
+            before += waiter.cost;
+        }
     }
 
     /// What `place` has to wait for; `None` if it is served now.
@@ -318,12 +344,16 @@ pub(crate) struct Tickets {
     narrowest: Ticket,
     /// Only where there is more than nothing to say, which is where a server tells what is left of what is shared.
     others: Option<Box<[Ticket]>>,
+    /// By bit, the buckets that it paid as many tokens as it has units, and not one. New settings may change what they count.
+    paid_units: u64,
 }
 
 impl Tickets {
-    #[inline]
-    pub(crate) fn one(ticket: Ticket) -> Self {
-        Tickets { narrowest: ticket, others: None }
+    /// What it paid for so many units at this one of its buckets.
+    fn paid(&self, index: usize, units: f64) -> f64 {
+        // Beyond the bits there is none.
+        let paid_units = u32::try_from(index).ok().and_then(|index| self.paid_units.checked_shr(index));
+        if paid_units.is_some_and(|bits| bits & 1 == 1) { units } else { 1.0 }
     }
 
     pub(crate) fn of_bucket(&self, index: usize) -> Ticket {
@@ -353,12 +383,19 @@ fn take_if_all_ready(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Optio
 }
 
 fn take_from(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Tickets {
-    let take = |held: &mut Held<'_>| held.state.tokens.take(held.bucket.price(units), now);
+    let (mut paid_units, mut bit) = (0, 1_u64);
+    let mut take = |held: &mut Held<'_>| {
+        // No call has more buckets than bits, save in a test.
+        let price = held.bucket.price(units);
+        paid_units |= if price == units { bit } else { 0 };
+        bit <<= 1;
+        held.state.tokens.take(price, now)
+    };
     let Some((narrowest, others)) = held.split_first_mut() else { return Tickets::default() };
     let narrowest = take(narrowest);
     let others: SmallVec<[Ticket; 2]> = others.iter_mut().map(take).collect();
     let tells = others.iter().any(|ticket| *ticket != Ticket::default());
-    Tickets { narrowest, others: tells.then(|| others.into_vec().into_boxed_slice()) }
+    Tickets { narrowest, others: tells.then(|| others.into_vec().into_boxed_slice()), paid_units }
 }
 
 /// What a call of so many units costs, to be taken from every one of several buckets in one step, the narrowest first. No
@@ -390,9 +427,9 @@ impl<'a> Acquire<'a> {
     /// Takes the cost, or stands in line with `waker`.
     pub(crate) fn ask(&mut self, now: Timestamp, waker: &Waker) -> Asked {
         if let [bucket] = self.buckets
-            && let Some(ticket) = bucket.take_at_once(bucket.price(self.units), now)
+            && let Some(tickets) = bucket.take_at_once(self.units, now)
         {
-            self.tickets = Tickets::one(ticket);
+            self.tickets = tickets;
             return Asked::Taken;
         }
         let (asked, wakers, spent) = {
@@ -400,7 +437,15 @@ impl<'a> Acquire<'a> {
             // The rate may grow while callers wait, and the next answer settles whether the one after it matters.
             self.buckets.iter().for_each(|bucket| bucket.heeds_answers.store(true, atomic::Ordering::Relaxed));
             let stood = held.iter().position(|held| held.state.line.turn(self.place).is_some());
-            let (asked, wakers) = match self.wait(&mut held, stood, now) {
+            let mut wait = self.wait(&mut held, stood, now);
+            if let Some((index, overdue)) = wait
+                && overdue.turn.ready_at + GRACE < now
+                && held[index].state.line.len() > SHORT
+            {
+                held[index].state.put_off(now);
+                wait = self.wait(&mut held, stood, now);
+            }
+            let (asked, wakers) = match wait {
                 None => {
                     held.iter_mut().for_each(|held| held.leave(self.place));
                     self.tickets = take_from(&mut held, self.units, now);
@@ -451,24 +496,26 @@ impl<'a> Acquire<'a> {
 
     /// Gives back tokens that were taken and not used.
     pub(crate) fn give_back(&self, now: Timestamp) {
-        give_back(self.buckets, self.units, now);
+        give_back(self.buckets, self.units, &self.tickets, now, now);
     }
 
     /// Leaves every line.
     pub(crate) fn leave(&self, now: Timestamp) {
-        change_all(self.buckets, now, |held| held.leave(self.place));
+        change_all(self.buckets, now, |_, held| held.leave(self.place));
     }
 }
 
-/// Gives tokens that a call of so many units took from each of these buckets back to it.
-pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, now: Timestamp) {
-    change_all(buckets, now, |held| held.state.tokens.give_back(held.bucket.price(units), now));
+/// Gives tokens that a call of so many units took from each of these buckets at `taken_at` back to it.
+pub(crate) fn give_back(buckets: &[Arc<Bucket>], units: f64, tickets: &Tickets, taken_at: Timestamp, now: Timestamp) {
+    change_all(buckets, now, |index, held| {
+        held.state.tokens.give_back(tickets.paid(index, units), taken_at, now);
+    });
 }
 
-fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(&mut Held<'_>)) {
+fn change_all(buckets: &[Arc<Bucket>], now: Timestamp, change: impl Fn(usize, &mut Held<'_>)) {
     let (wakers, spent) = {
         let mut held = lock_all(buckets);
-        held.iter_mut().for_each(change);
+        held.iter_mut().enumerate().for_each(|(index, held)| change(index, held));
         (call_firsts(&mut held, now), take_spent(&mut held))
     };
     drop(spent);

@@ -196,6 +196,11 @@ impl Registry {
         }
     }
 
+    /// Also those that were forgotten with calls under way.
+    pub(crate) fn all_leaves(&self) -> impl Iterator<Item = &Arc<Leaf>> {
+        self.leaves.values().chain(&self.retiring)
+    }
+
     /// Counts of leaves that were forgotten, to the present.
     pub(crate) fn forgotten(&self) -> Totals {
         let mut totals = self.retired;
@@ -255,11 +260,19 @@ impl Registry {
                 wakers.extend(bulkhead.resize(settings.account_concurrency));
             }
         }
+        // Those that were forgotten with calls under way, too: some may be in line there.
+        for leaf in self.all_leaves().filter(|leaf| leaf.scope().provider() == provider) {
+            let limits = settings.limits_for(leaf.scope());
+            let throttle = known.throttle_for(&settings, leaf.scope());
+            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now, wall));
+            if !settings.enabled {
+                // Nobody waits for what holds no more.
+                wakers.extend(leaf.bucket().wakers());
+                wakers.extend(leaf.bulkhead().wakers());
+            }
+        }
         let mut regrouped = Vec::new();
         for (scope, leaf) in self.leaves.iter().filter(|(scope, _)| scope.provider() == provider) {
-            let limits = settings.limits_for(scope);
-            let throttle = known.throttle_for(&settings, scope);
-            wakers.extend(leaf.bucket().reconfigure(limits, throttle, now, wall));
             if leaf_scope(scope, &settings) != *scope {
                 regrouped.push(scope.clone());
                 continue;
@@ -275,7 +288,7 @@ impl Registry {
     /// Every bucket with the limits that are set for it.
     pub(crate) fn limits(&self) -> Vec<(Arc<Bucket>, Limits)> {
         let own = |leaf: &Arc<Leaf>| (Arc::clone(leaf.bucket()), leaf.settings().limits_for(leaf.scope()));
-        self.leaves.values().map(own).chain(self.buckets.limits(&self.config)).collect()
+        self.all_leaves().map(own).chain(self.buckets.limits(&self.config)).collect()
     }
 
     /// Those that a scope's calls take from besides their own.

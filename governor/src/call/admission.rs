@@ -45,6 +45,8 @@ struct Waiting<'a> {
     not_before: Timestamp,
     takes_slot: bool,
     lease: Duration,
+    /// The provider was switched off meanwhile: it takes nothing.
+    is_free: bool,
 }
 
 impl<'a> Admission<'a> {
@@ -132,6 +134,12 @@ impl Waiting<'_> {
                 _ => Ok(Look::Wait(self.not_before)),
             };
         }
+        if !leaf.is_enabled() {
+            // Switched off meanwhile, as new calls find it.
+            self.leave(leaf, now);
+            self.is_free = true;
+            return Ok(Look::Clear(None));
+        }
         let pass = leaf.breaker().check(now, self.pass, self.lease).map_err(Reason::Circuit)?;
         if pass.probe && self.pass != Some(pass) {
             events::circuit_half_open(leaf.scope());
@@ -157,6 +165,12 @@ impl Waiting<'_> {
                 Ok(self.wait(leaf, now, now + RECHECK))
             }
         }
+    }
+
+    /// Leaves every line.
+    fn leave(&self, leaf: &Leaf, now: Timestamp) {
+        self.acquire.leave(now);
+        leaf.bulkhead().leave(self.place);
     }
 
     fn wait(&mut self, leaf: &Leaf, now: Timestamp, until: Timestamp) -> Look {
@@ -192,7 +206,7 @@ impl Core {
         let slot = if state.takes_slot() {
             let Some(slot) = leaf.bulkhead().take_at_once() else {
                 drop(state);
-                give_back(self.buckets(), units, now);
+                give_back(self.buckets(), units, &tickets, now, now);
                 return None;
             };
             Some(slot)
@@ -275,6 +289,7 @@ impl Core {
             not_before: more.not_before,
             takes_slot: !without_slot,
             lease: timeout.unwrap_or_else(|| self.target().longest_attempt()),
+            is_free: false,
         })
     }
 
@@ -299,7 +314,7 @@ impl Core {
     }
 
     fn admitted(&self, now: Timestamp, slot: Option<Slot>, waiting: &Waiting<'_>) -> Attempt {
-        let took = if self.governed() { waiting.acquire.units() } else { 0.0 };
+        let took = if self.governed() && !waiting.is_free { waiting.acquire.units() } else { 0.0 };
         let current = Current { sent_at: now, slot, pass: waiting.pass, took };
         let number = self.state().sent(current);
         self.count_waited(waiting.since, now);
@@ -329,8 +344,7 @@ impl Core {
         if !self.governed() {
             return;
         }
-        waiting.acquire.leave(now);
-        leaf.bulkhead().leave(waiting.place);
+        waiting.leave(leaf, now);
         if let Some(pass) = waiting.pass {
             leaf.breaker().release(pass);
         }

@@ -134,7 +134,7 @@ impl Attempt {
             current
         };
         if current.took > 0.0 {
-            give_back(self.core.buckets(), current.took, self.core.now());
+            give_back(self.core.buckets(), current.took, &self.tickets, self.sent_at, self.core.now());
         }
         self.core.uncount(|counters| &counters.calls);
         if self.number > 1 {

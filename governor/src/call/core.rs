@@ -67,7 +67,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn take_at_once(&self, units: f64, now: Timestamp) -> Option<Tickets> {
         match self.target.only_bucket() {
-            Some(bucket) => bucket.take_at_once(bucket.price(units), now).map(Tickets::one),
+            Some(bucket) => bucket.take_at_once(units, now),
             None => take_at_once(self.buckets(), units, now),
         }
     }

@@ -348,9 +348,9 @@ fn each_bucket_is_paid_in_what_it_counts() {
     let mut caller = Caller::with(&both, 40.0, Priority::Normal, None);
     assert!(caller.takes(at(0.0)));
     assert_eq!(tokens(at(0.0)), (9.0, 60.0));
-    assert!(take_at_once(&both, 60.0, at(0.0)).is_some());
+    let tickets = take_at_once(&both, 60.0, at(0.0)).unwrap();
     assert_eq!(tokens(at(0.0)), (8.0, 0.0));
-    give_back(&both, 60.0, at(0.0));
+    give_back(&both, 60.0, &tickets, at(0.0), at(0.0));
     assert_eq!(tokens(at(0.0)), (9.0, 60.0));
     assert!(take_at_once(&both, 61.0, at(0.0)).is_none(), "nothing is taken from one while another cannot give");
     assert_eq!(tokens(at(0.0)), (9.0, 60.0));
@@ -403,6 +403,19 @@ fn of_those_who_wait_for_a_closed_server_one_goes_at_a_time() {
         });
     }
     assert_eq!(sent, [2.2, 4.2, 34.2]);
+}
+
+#[test]
+fn a_call_from_before_that_was_not_sent_makes_no_probe_of_a_closed_server() {
+    let (bucket, mut line) = closed_with_three_in_line();
+    let give_back = |taken_at, now| give_back(&[Arc::clone(&bucket)], 1.0, &Tickets::default(), taken_at, now);
+    assert!(line[0].takes(at(2.2)));
+    bucket.throttled(at(2.3), at(2.2), None);
+    give_back(at(0.0), at(2.4));
+    assert!(!line[1].takes(at(2.5)));
+    assert!(line[1].takes(at(4.3)));
+    give_back(at(4.3), at(4.4));
+    assert!(line[2].takes(at(4.5)), "and one that was to be the probe leaves its place to the next");
 }
 
 #[test]
@@ -527,7 +540,7 @@ fn a_server_with_nothing_left_makes_callers_late_once_its_refill_is_known() {
     assert!(bucket.take_at_once(1.0, at(0.0)).is_some());
     bucket.quota_left(at(0.05), "reads", told(0, at(0.0)), false);
     let tell = |seconds: f64| {
-        let ticket = bucket.take_at_once(1.0, at(seconds)).unwrap();
+        let ticket = bucket.take_at_once(1.0, at(seconds)).unwrap().of_bucket(0);
         Report { left: 0, sent_at: at(seconds), ticket }
     };
     bucket.quota_left(at(2.05), "reads", tell(2.0), false);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::law::{Answer, AnswerEffect, Law, Phase};
 use super::named::{NamedLimit, NamedLimits};
 use super::quota::{QuotaView, Quotas, Report, Ticket};
-use super::window::Window;
+use super::window::{Window, since_full};
 use crate::clock::Timestamp;
 use crate::config::{Counts, LawName, Limits, ThrottleSettings};
 use crate::waiters::Turn;
@@ -82,7 +82,7 @@ impl TokenBucket {
         let law = Law::new(limits, &settings, now);
         TokenBucket {
             tokens: law.capacity(),
-            besides: window(&law, now, wall)
+            besides: window(limits, now, wall)
                 .map(|window| Box::new(Besides { window: Some(window), ..Besides::default() })),
             settings,
             law,
@@ -94,11 +94,17 @@ impl TokenBucket {
     /// Tokens per second: the law's, or what the server's own count leaves of it.
     #[inline]
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
-        let rate = self.window().map_or_else(|| self.law.rate(), |window| window.rate());
+        let rate = self.untold_rate();
         match self.quotas() {
             None => rate,
             Some(quotas) => quotas.rate(now, rate, self.law.get().limits().floor_rps()),
         }
+    }
+
+    /// Tokens per second, whatever the server says is left.
+    #[inline]
+    fn untold_rate(&self) -> f64 {
+        self.window().map_or_else(|| self.law.rate(), |window| window.rate())
     }
 
     /// How many tokens can lie ready: the law's, in proportion to the rate, and never more than the server says are left.
@@ -113,8 +119,9 @@ impl TokenBucket {
 
     #[inline(never)]
     fn capacity_left(&self, now: Timestamp, capacity: f64, quotas: &Quotas) -> f64 {
-        let slowed = capacity * (self.rate(now) / self.law.rate()).min(1.0);
-        slowed.min(quotas.left(now)).max(1.0)
+        // What comes all at once has no pace.
+        let slowed = if self.window().is_some() { 1.0 } else { (self.rate(now) / self.law.rate()).min(1.0) };
+        (capacity * slowed).min(quotas.left(now)).max(1.0)
     }
 
     /// Brings tokens and law up to date, with callers `waiting` or without. No tokens come in during a pause: what the
@@ -177,12 +184,39 @@ impl TokenBucket {
 
     /// All that comes in a window comes at its beginning.
     fn turn_over(&mut self, now: Timestamp) {
-        let most = self.law.capacity();
-        if self.window_mut().is_some_and(|window| window.turn_over(now, most)) {
-            // What was taken beyond the last one's is paid off by this.
-            self.tokens = self.capacity(now) + self.tokens.min(0.0);
+        let (most, tokens) = (self.most_of_window(now), self.tokens);
+        let begun = self.window_mut().and_then(|window| {
+            let begun = window.turn_over(now, most);
+            (begun > 0).then(|| window.tokens_after(begun, tokens))
+        });
+        if let Some(tokens) = begun {
+            self.tokens = tokens;
+            self.keep_to_capacity(now);
         }
         self.refilled_at = self.refilled_at.max(now);
+    }
+
+    /// How many tokens a window has at most: those that are set, or what the server named if that is less. The law, which holds where
+    /// there are none, has no say.
+    fn most_of_window(&self, now: Timestamp) -> f64 {
+        let limits = self.law.get().limits();
+        let named = self.named().and_then(|named| named.lowest(now)).zip(limits.window());
+        let named = named.map(|(rps, period)| (rps.max(limits.floor_rps()) * period.as_secs_f64()).max(1.0));
+        named.map_or(limits.burst(), |named| named.min(limits.burst()))
+    }
+
+    /// No more lies ready than can. Of a window's tokens the rest comes back when the server says that more is left: nothing else
+    /// would bring any before the next.
+    fn keep_to_capacity(&mut self, now: Timestamp) {
+        let size = self.window().map_or(f64::INFINITY, Window::size);
+        let tokens = (self.tokens + self.withhold(0.0)).min(size);
+        self.tokens = tokens.min(self.capacity(now));
+        self.withhold(tokens - self.tokens);
+    }
+
+    /// Withholds so many of a window's tokens; says how many were.
+    fn withhold(&mut self, tokens: f64) -> f64 {
+        self.window_mut().map_or(0.0, |window| window.withhold(tokens))
     }
 
     /// Whether `rate` is what the server says is left of the law's. Then callers are not held by the law, so it learns nothing
@@ -218,12 +252,13 @@ impl TokenBucket {
         let start = now.max(self.shut_until());
         // Of a closed server it is assumed that the next probe opens it.
         let tokens = if law.closed_until().is_some() { 1.0 } else { self.tokens };
-        let missing = before + cost.min(self.capacity(now)) - tokens;
+        let wanted = before + cost.min(self.capacity(now));
+        let missing = wanted - tokens;
         if missing <= NEGLIGIBLE {
             return Turn::at(start);
         }
         if let Some(window) = self.window() {
-            return Turn::at(start.max(window.ready_at(missing)));
+            return Turn::at(window.ready_at(wanted, tokens, start));
         }
         let at = |rate| start + seconds(missing / rate) + Duration::from_nanos(1);
         let ready_at = at(self.rate(now));
@@ -275,12 +310,26 @@ impl TokenBucket {
         self.quotas_mut().map(|quotas| quotas.take(cost)).unwrap_or_default()
     }
 
-    pub(super) fn give_back(&mut self, cost: f64, now: Timestamp) {
-        self.law.get_mut().given_back(now);
+    /// Of a call that was let through at `taken_at` and not sent.
+    pub(super) fn give_back(&mut self, cost: f64, taken_at: Timestamp, now: Timestamp) {
+        self.law.get_mut().given_back(taken_at, now);
         if let Some(quotas) = self.quotas_mut() {
             quotas.give_back(cost);
         }
-        self.tokens = (self.tokens + cost).min(self.capacity(now));
+        if self.window().is_some() {
+            self.turn_over(now);
+        }
+        self.tokens = match self.window() {
+            // Those of a window that is over are lost, save for what is owed for them yet.
+            Some(window) if window.is_over(taken_at) => self.tokens.max((self.tokens + cost).min(0.0)),
+            _ => self.tokens + cost,
+        };
+        self.keep_to_capacity(now);
+    }
+
+    /// How many lie ready; negative while a cost is paid off.
+    pub(super) fn tokens(&self) -> f64 {
+        self.tokens
     }
 
     /// The server said how many calls are left of one of its quotas; `whole` if that is what this bucket stands for. Says
@@ -304,30 +353,38 @@ impl TokenBucket {
         let quotas = self.besides().quotas.get_or_insert_default();
         let counted = tokens.map(|tokens| tokens + quotas.taken_since(report.ticket));
         quotas.tell(now, name, report, counted);
-        self.tokens = self.tokens.min(self.capacity(now));
+        self.keep_to_capacity(now);
         let law = self.law.get();
         let (rate, floor) = (law.rate(), law.limits().floor_rps());
         self.quotas_mut().is_some_and(|quotas| quotas.is_news(now, rate, floor))
     }
 
-    /// The server named its limit. Says the law's rate before and after, if that cut it.
+    /// The server named its limit. Says the rate before and after, if that cut it.
     pub(super) fn limit_named(&mut self, now: Timestamp, limit: NamedLimit, waiting: bool) -> Option<(f64, f64)> {
         self.update(now, waiting, Duration::ZERO);
-        let (before, limits) = (self.law.rate(), self.law.get().limits());
+        let (before, limits) = (self.untold_rate(), self.law.get().limits());
+        self.besides().named.get_or_insert_default().name(now, limit);
         if limits.is_published() && limit.rps() > limits.max_rps() {
             self.set_limits(now, limits.taught(limit.rps()));
         }
-        let named = self.besides().named.get_or_insert_default();
-        named.name(now, limit);
-        if let Some(lowest) = named.lowest(now) {
-            self.law.get_mut().name_limit(now, lowest);
-        }
-        let after = self.law.rate();
+        self.keep_to_named(now);
+        let after = self.untold_rate();
         if after < before {
             // What lies ready came at another rate, and the server's bucket is most likely empty.
             self.tokens = self.tokens.min(0.0);
+            self.withhold(0.0);
         }
         (after < before).then_some((before, after))
+    }
+
+    /// Goes no faster than the server named.
+    fn keep_to_named(&mut self, now: Timestamp) {
+        let most = self.most_of_window(now);
+        if let Some(window) = self.window_mut() {
+            window.resize(window.size().min(most));
+        } else if let Some(lowest) = self.named().and_then(|named| named.lowest(now)) {
+            self.law.get_mut().name_limit(now, lowest);
+        }
     }
 
     /// The server knows better than what is published.
@@ -337,11 +394,13 @@ impl TokenBucket {
         if self.law.rate() < rate {
             self.law.get_mut().adopt(rate, now);
         }
-        let size = self.law.capacity();
         if limits.window().is_none() {
             self.set_window(None);
         }
+        let size = self.most_of_window(now);
         self.tokens += self.window_mut().map_or(0.0, |window| window.resize(size));
+        self.keep_to_named(now);
+        self.keep_to_capacity(now);
     }
 
     /// What was named long ago holds less and less, and at last no more.
@@ -443,26 +502,27 @@ impl TokenBucket {
     ) {
         self.update(now, waiting, Duration::ZERO);
         let changed = limits != self.law.get().limits() || settings.law != self.settings.law;
-        let most = self.law.capacity();
+        self.tokens += self.withhold(0.0);
+        let (most, rate, capacity) = (self.most_of_window(now), self.untold_rate(), self.capacity(now));
         self.law.reconfigure(limits, &settings, now);
         if self.window().map(|window| window.period()) != limits.window() {
-            let window = window(&self.law, now, wall);
-            self.set_window(window);
+            self.set_window(window(limits, now, wall));
+            if let Some(period) = limits.window() {
+                // Since it began so many may have been sent. All others of it may go.
+                let sent = capacity - self.tokens + rate * since_full(period, wall).as_secs_f64();
+                self.tokens = self.tokens.max(limits.burst() - sent);
+            }
         } else if changed {
-            self.resize_window(most);
+            self.resize_window(most, now);
         }
-        if let Some(lowest) = self.named().and_then(|named| named.lowest(now)) {
-            self.law.get_mut().name_limit(now, lowest);
-        }
+        self.keep_to_named(now);
         self.settings = settings;
-        if changed {
-            self.tokens = self.tokens.min(self.capacity(now));
-        }
+        self.keep_to_capacity(now);
     }
 
     /// The window under way is of the new size at once, unless less than the `most` that there was is known to be served.
-    fn resize_window(&mut self, most: f64) {
-        let size = self.law.capacity();
+    fn resize_window(&mut self, most: f64, now: Timestamp) {
+        let size = self.most_of_window(now);
         let more = self.window_mut().map_or(0.0, |window| {
             let learned = if window.size() < most { window.size() } else { size };
             window.resize(size.min(learned))
@@ -520,20 +580,18 @@ impl TokenBucket {
     pub(super) fn is_neutral(&self) -> bool {
         let law = self.law.get();
         let untold = self.quotas().is_none_or(|quotas| quotas.is_forgotten(self.refilled_at));
-        law.is_neutral()
-            && untold
-            && self.named().is_none()
-            && self.tokens >= law.capacity()
-            && self.paused_until <= self.refilled_at
-            && self.window().is_none_or(|window| window.is_neutral(law.capacity()))
+        let (most, is_untaught) = match self.window() {
+            Some(window) => (law.limits().burst(), window.is_neutral(law.limits().burst())),
+            None => (law.capacity(), law.is_neutral()),
+        };
+        is_untaught && untold && self.named().is_none() && self.tokens >= most && self.paused_until <= self.refilled_at
     }
 }
 
 /// The window under way, where there are any.
-fn window(law: &Law, now: Timestamp, wall: Duration) -> Option<Window> {
-    let period = law.get().limits().window()?;
-    let since_full = Duration::from_nanos((wall.as_nanos() % period.as_nanos().max(1)) as u64);
-    Some(Window::new(now, period, since_full, law.capacity()))
+fn window(limits: Limits, now: Timestamp, wall: Duration) -> Option<Window> {
+    let period = limits.window()?;
+    Some(Window::new(now, period, since_full(period, wall), limits.burst()))
 }
 
 /// A duration of so many seconds; one too long to express is as long as can be.

@@ -31,13 +31,20 @@ pub(super) struct Window {
     throttled: bool,
     /// This began before it: others may have used it up.
     partial: bool,
+    /// Of its tokens, those that the server's own count does not leave.
+    withheld: f64,
+}
+
+/// How long ago the clock's last full period was, at this time of day.
+pub(super) fn since_full(period: Duration, wall: Duration) -> Duration {
+    Duration::from_nanos((wall.as_nanos() % period.as_nanos().max(1)) as u64)
 }
 
 impl Window {
     /// The one under way, `since_full` after the clock's last full period.
     pub(super) fn new(now: Timestamp, period: Duration, since_full: Duration, size: f64) -> Self {
         let ends = now + (period.saturating_sub(since_full) + GUARD);
-        Window { period, began: now, ends, size, served: 0.0, throttled: false, partial: true }
+        Window { period, began: now, ends, size, served: 0.0, throttled: false, partial: true, withheld: 0.0 }
     }
 
     pub(super) fn period(&self) -> Duration {
@@ -59,13 +66,13 @@ impl Window {
         more
     }
 
-    /// Whether another has begun, of at most so many tokens.
-    pub(super) fn turn_over(&mut self, now: Timestamp, most: f64) -> bool {
+    /// How many others have begun, each of at most so many tokens.
+    pub(super) fn turn_over(&mut self, now: Timestamp, most: f64) -> u128 {
         if now < self.ends {
             self.size = self.size.min(most);
-            return false;
+            return 0;
         }
-        let passed = now.since(self.ends).as_nanos() / self.period.as_nanos().max(1);
+        let passed = self.passed(now);
         self.began = self.ends + saturating(self.period, passed);
         self.ends = self.began + self.period;
         let size = match (self.throttled, self.partial) {
@@ -75,7 +82,24 @@ impl Window {
         };
         self.size = size.min(most).max(1.0);
         (self.served, self.throttled, self.partial) = (0.0, false, false);
-        true
+        self.withheld = 0.0;
+        passed.saturating_add(1)
+    }
+
+    /// How many whole ones lie between the end of this and then.
+    fn passed(&self, then: Timestamp) -> u128 {
+        then.since(self.ends).as_nanos() / self.period.as_nanos().max(1)
+    }
+
+    /// What lies ready once so many have begun, if it is `tokens` now: what was taken beyond one of them is paid off by the next,
+    /// and what was left over is lost.
+    pub(super) fn tokens_after(&self, begun: u128, tokens: f64) -> f64 {
+        (self.size * begun as f64 + tokens.min(0.0)).min(self.size)
+    }
+
+    /// Takes back, or gives, what is withheld.
+    pub(super) fn withhold(&mut self, tokens: f64) -> f64 {
+        std::mem::replace(&mut self.withheld, tokens)
     }
 
     pub(super) fn served(&mut self, sent_at: Timestamp, cost: f64) {
@@ -91,10 +115,21 @@ impl Window {
         is_of_this.then_some(self.ends)
     }
 
-    /// When so many tokens more than lie ready will have come.
-    pub(super) fn ready_at(&self, missing: f64) -> Timestamp {
+    /// Whether the one that was under way then is over.
+    pub(super) fn is_over(&self, then: Timestamp) -> bool {
+        then < self.began
+    }
+
+    /// When `wanted` tokens will have come, of which so many lie ready and of which nothing can be had before `start`.
+    pub(super) fn ready_at(&self, wanted: f64, tokens: f64, start: Timestamp) -> Timestamp {
+        let begun = if start < self.ends { 0 } else { self.passed(start).saturating_add(1) };
+        let tokens = if begun == 0 { tokens } else { self.tokens_after(begun, tokens) };
+        let missing = wanted - tokens;
+        if missing <= 0.0 {
+            return start;
+        }
         let windows = (missing / self.size).ceil().max(1.0) - 1.0;
-        self.ends + saturating(self.period, windows as u128)
+        self.ends + saturating(self.period, begun.saturating_add(windows as u128))
     }
 
     pub(super) fn is_neutral(&self, most: f64) -> bool {

@@ -121,6 +121,11 @@ impl Leaf {
     pub(super) fn settings(&self) -> Arc<ProviderSettings> {
         self.provider.settings()
     }
+
+    /// By the settings in force, whatever a call began with.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.settings().enabled
+    }
 }
 
 impl Provider {

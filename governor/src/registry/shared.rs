@@ -119,6 +119,9 @@ impl SharedBuckets {
                 Some(SharedLimit { limits, throttle, .. }) => known.bucket.reconfigure(limits, throttle, now, wall),
                 None => known.bucket.open(now, wall),
             });
+            if !settings.enabled {
+                wakers.extend(known.bucket.wakers());
+            }
             is_kept
         });
         wakers

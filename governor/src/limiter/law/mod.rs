@@ -124,8 +124,8 @@ pub(super) trait Control: fmt::Debug + Send {
     /// A call was let through.
     fn taken(&mut self, _now: Timestamp) {}
 
-    /// A call that was let through was not sent.
-    fn given_back(&mut self, _now: Timestamp) {}
+    /// A call that was let through at `taken_at` was not sent.
+    fn given_back(&mut self, _taken_at: Timestamp, _now: Timestamp) {}
 
     /// The server names its limit, in calls per second: the rate is not above it, unless it is under the floor.
     fn name_limit(&mut self, now: Timestamp, limit: f64);

@@ -167,6 +167,18 @@ fn a_thousand_who_need_two_buckets_do_not_look_again_for_each_that_is_served() {
     }
 }
 
+#[test]
+fn those_whom_others_overtake_for_long_do_not_look_again_and_again() {
+    let bucket = bucket(50.0, 1.0);
+    let own = alone(&bucket);
+    let mut callers: Vec<Caller<'_>> =
+        (0..2_000).map(|_| Caller { priority: Priority::Low, ..caller(0.0, &own) }).collect();
+    callers.extend((0..3_000).map(|n| caller(f64::from(n) / 50.0, &own)));
+    let (served, asked) = run(&callers, 200.0);
+    assert!(last(&served) < 101.0, "{}", last(&served));
+    assert!(asked < 15 * callers.len(), "{asked} looks for {} calls", callers.len());
+}
+
 proptest! {
     /// Whatever comes, each bucket's share is kept, everyone is served, and nobody's tokens are left unused for long.
     #[test]

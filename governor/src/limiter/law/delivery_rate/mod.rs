@@ -287,8 +287,9 @@ impl Control for DeliveryRate {
         }
     }
 
-    fn given_back(&mut self, now: Timestamp) {
-        if let Some(closed) = self.closed_mut() {
+    fn given_back(&mut self, taken_at: Timestamp, now: Timestamp) {
+        // One from before is no probe.
+        if let Some(closed) = self.closed_mut().filter(|closed| taken_at >= closed.noticed) {
             closed.probes = closed.probes.saturating_sub(1);
             closed.probe_at = now;
         }

@@ -286,7 +286,7 @@ fn neither_a_late_throttle_nor_a_late_answer_of_before_moves_a_closure() {
 fn a_probe_that_is_not_sent_leaves_its_turn_to_the_next() {
     let mut law = closed();
     law.taken(at(41.3));
-    law.given_back(at(41.3));
+    law.given_back(at(41.3), at(41.3));
     assert_eq!(law.closed_until(), Some(at(41.3)));
     law.taken(at(41.3));
     assert_eq!(law.closed_until(), Some(at(43.3)));
@@ -447,7 +447,7 @@ proptest! {
                     prop_assert_eq!(law.rate(), before);
                 }
                 Event::Taken => law.taken(now),
-                Event::GivenBack => law.given_back(now),
+                Event::GivenBack => law.given_back(now, now),
                 Event::Reconfigure(rps) => {
                     limits = of(Some(rps));
                     law.reconfigure(limits, &Arc::new(ThrottleSettings::default()));
