@@ -226,7 +226,10 @@ proptest! {
                     let named = NamedLimit::new(calls, per);
                     let lowered = named.and_then(|limit| bucket.limit_named(now, limit, waiting));
                     let rate = bucket.untold_rate();
-                    prop_assert_eq!(lowered, (rate < before).then_some((before, rate)));
+                    // At the end of time every look begins another window.
+                    if now < Timestamp::MAX {
+                        prop_assert_eq!(lowered, (rate < before).then_some((before, rate)));
+                    }
                     if named.is_some() {
                         let most = calls as f64 / per.as_secs_f64();
                         prop_assert!(rate <= most.max(least_rate(&bucket)) * (1.0 + 1e-9));
