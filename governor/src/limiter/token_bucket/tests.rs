@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limiter::AnswerKind;
+use crate::limiter::{AnswerKind, NamedLimit, Report};
 
 const FLOOR: f64 = 0.05;
 
