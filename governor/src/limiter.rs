@@ -36,6 +36,7 @@ pub(crate) use law::{Answer, AnswerKind};
 pub(crate) use named::NamedLimit;
 pub use quota::QuotaView;
 pub(crate) use quota::Report;
+use quota::Ticket;
 use token_bucket::TokenBucket;
 pub(crate) use token_bucket::{BucketView, ThrottleEffect};
 
@@ -81,7 +82,11 @@ impl Bucket {
 
     /// How many tokens a call of so many units takes.
     pub(crate) fn price(&self, units: f64) -> f64 {
-        if self.counts_units.load(atomic::Ordering::Relaxed) { units } else { 1.0 }
+        price(self.counts_units(), units)
+    }
+
+    fn counts_units(&self) -> bool {
+        self.counts_units.load(atomic::Ordering::Relaxed)
     }
 
     /// Whether it matters that an attempt was served: see [`answered`](Self::answered).
@@ -203,14 +208,16 @@ impl Bucket {
     }
 
     /// Takes what a call of so many units costs, if it lies ready and nobody waits.
+    #[inline(always)]
     pub(crate) fn take_at_once(&self, units: f64, now: Timestamp) -> Option<Tickets> {
+        let counts_units = self.counts_units();
+        let ticket = self.take_tokens_at_once(price(counts_units, units), now)?;
+        Some(Tickets::one(ticket, counts_units))
+    }
+
+    fn take_tokens_at_once(&self, cost: f64, now: Timestamp) -> Option<Ticket> {
         let mut state = self.state.lock();
-        if !state.line.is_undisputed() {
-            return None;
-        }
-        let price = self.price(units);
-        let ticket = state.tokens.take_if_ready(price, now)?;
-        Some(Tickets::one(ticket, price == units))
+        if state.line.is_undisputed() { state.tokens.take_if_ready(cost, now) } else { None }
     }
 
     /// Makes everyone in line ask again.
@@ -301,6 +308,11 @@ impl State {
             Wait { asks_at: lapses_at.map_or(wait.asks_at, |lapses_at| wait.asks_at.min(lapses_at)), ..wait }
         })
     }
+}
+
+/// How many tokens a call of so many units takes.
+fn price(counts_units: bool, units: f64) -> f64 {
+    if counts_units { units } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::task::Waker;
 use smallvec::SmallVec;
 
 use super::quota::Ticket;
-use super::{Bucket, State};
+use super::{Bucket, State, price};
 use crate::clock::Timestamp;
 use crate::sync::MutexGuard;
 use crate::waiters::{GRACE, Place, RECHECK, Turn, Waiter, wake};
@@ -51,7 +51,7 @@ pub(crate) enum Asked {
 pub(crate) struct Tickets {
     narrowest: Ticket,
     /// Only where there is more than nothing to say, which is where a server tells what is left of what is shared.
-    others: Option<Box<[Ticket]>>,
+    others: Option<Box<SmallVec<[Ticket; 2]>>>,
     /// By bit, the buckets that it paid as many tokens as it has units, and not one. New settings may change what they count.
     paid_units: u64,
 }
@@ -100,16 +100,16 @@ fn take_from(held: &mut [Held<'_>], units: f64, now: Timestamp) -> Tickets {
     let (mut paid_units, mut bit) = (0, 1_u64);
     let mut take = |held: &mut Held<'_>| {
         // No call has more buckets than bits, save in a test.
-        let price = held.bucket.price(units);
-        paid_units |= if price == units { bit } else { 0 };
+        let counts_units = held.bucket.counts_units();
+        paid_units |= if counts_units { bit } else { 0 };
         bit <<= 1;
-        held.state.tokens.take(price, now)
+        held.state.tokens.take(price(counts_units, units), now)
     };
     let Some((narrowest, others)) = held.split_first_mut() else { return Tickets::default() };
     let narrowest = take(narrowest);
     let others: SmallVec<[Ticket; 2]> = others.iter_mut().map(take).collect();
     let tells = others.iter().any(|ticket| *ticket != Ticket::default());
-    Tickets { narrowest, others: tells.then(|| others.into_vec().into_boxed_slice()), paid_units }
+    Tickets { narrowest, others: tells.then(|| Box::new(others)), paid_units }
 }
 
 /// What a call of so many units costs, to be taken from every one of several buckets in one step, the narrowest first. No

@@ -514,7 +514,7 @@ fn a_limit_survives_throttles_new_settings_and_another_law_and_is_forgotten_by_a
 
 /// What the server says is left, in the answer to the attempt that took this ticket.
 fn told(left: u64, sent_at: Timestamp) -> Report {
-    Report { left, sent_at, ticket: quota::Ticket::default() }
+    Report { left, sent_at, ticket: Ticket::default() }
 }
 
 #[test]

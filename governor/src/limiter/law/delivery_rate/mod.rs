@@ -346,23 +346,23 @@ impl Control for DeliveryRate {
     }
 }
 
-/// A time in sixteenths of a second: with a whole [`Timestamp`] more, an idle scope would take more memory than it may.
+/// A time in steps of some 67 ms, which a shift makes: with a whole [`Timestamp`] more, an idle scope would take more memory than it may.
 #[derive(Debug, Clone, Copy)]
 struct Coarse(u32);
 
 impl Coarse {
     const NEVER: Coarse = Coarse(u32::MAX);
     /// How much earlier it may be.
-    const SECONDS: f64 = 1.0 / 16.0;
-    const NANOS: u64 = 1_000_000_000 / 16;
+    const SECONDS: f64 = (1 << Coarse::BITS) as f64 / 1e9;
+    const BITS: u32 = 26;
 
-    /// No later than `at`.
+    /// No later than `at`. Begins anew after nine years: what is longer ago than the burst takes to refill says no more.
     fn of(at: Timestamp) -> Self {
-        Coarse(u32::try_from(at.as_nanos() / Coarse::NANOS).unwrap_or(u32::MAX))
+        Coarse((at.as_nanos() >> Coarse::BITS) as u32)
     }
 
     fn time(self) -> Timestamp {
-        if self.0 == u32::MAX { Timestamp::MAX } else { Timestamp::from_nanos(u64::from(self.0) * Coarse::NANOS) }
+        if self.0 == u32::MAX { Timestamp::MAX } else { Timestamp::from_nanos(u64::from(self.0) << Coarse::BITS) }
     }
 }
 
