@@ -66,6 +66,20 @@ pub(crate) struct Pass {
     pub(crate) probe: bool,
 }
 
+impl Pass {
+    /// That of a closed circuit.
+    #[inline]
+    pub(crate) fn of_closed(generation: u64) -> Self {
+        Pass { generation, probe: false }
+    }
+
+    /// Which of the circuit's changes it came after.
+    #[inline]
+    pub(crate) fn generation(self) -> u64 {
+        self.generation
+    }
+}
+
 /// The circuit refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {

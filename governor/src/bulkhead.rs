@@ -32,13 +32,33 @@ impl Bulkhead {
     /// Takes a slot if there is one and nobody present stands before `place`; otherwise `place` is in line and
     /// `waker` is called when it is worth asking again.
     pub(crate) fn ask(self: &Arc<Self>, place: Place, now: Timestamp, waker: &Waker) -> Option<Slot> {
-        self.take_at_once().or_else(|| self.ask_in_line(place, now, waker).then(|| Slot(Arc::clone(self))))
+        self.take_at_once().or_else(|| self.ask_in_line(place, now, waker).then(|| self.slot_taken()))
     }
 
     /// Takes a slot if there is one and nobody waits.
     #[inline]
     pub(crate) fn take_at_once(self: &Arc<Self>) -> Option<Slot> {
-        self.slots.take_unless_line().then(|| Slot(Arc::clone(self)))
+        self.take().then(|| self.slot_taken())
+    }
+
+    /// The same without a [`Slot`]: whoever it says true to is to [`give_back`](Self::give_back) the slot, or to have it
+    /// [held](Self::slot_taken).
+    #[inline]
+    pub(crate) fn take(&self) -> bool {
+        self.slots.take_unless_line()
+    }
+
+    /// Gives back what [`take`](Self::take) took.
+    #[inline]
+    pub(crate) fn give_back(&self) {
+        if self.slots.give_back() {
+            self.call_first_if_room();
+        }
+    }
+
+    /// Holds what [`take`](Self::take) took.
+    pub(crate) fn slot_taken(self: &Arc<Self>) -> Slot {
+        Slot(Arc::clone(self))
     }
 
     fn ask_in_line(&self, place: Place, now: Timestamp, waker: &Waker) -> bool {
@@ -137,9 +157,7 @@ impl Bulkhead {
 impl Drop for Slot {
     #[inline]
     fn drop(&mut self) {
-        if self.0.slots.give_back() {
-            self.0.call_first_if_room();
-        }
+        self.0.give_back();
     }
 }
 

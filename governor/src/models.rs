@@ -22,7 +22,7 @@ use crate::waiters::{Place, Priority, wake};
 const NOW: Timestamp = Timestamp::ZERO;
 
 /// Two threads and the model's own, with as many preemptions as find the faults that are known of such code.
-fn model(run: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(run);

@@ -191,10 +191,31 @@ enum Reason {
 }
 
 impl Core {
-    /// What most calls meet: nothing waits, the circuit is closed, a token lies ready and a slot is free. One look under
-    /// one lock, and nothing here calls a waker. In all other cases the controls are asked one by one.
+    /// What most calls meet: nothing waits, the circuit is closed, a token lies ready and a slot is free. One look, and nothing
+    /// here calls a waker. In all other cases the controls are asked one by one.
     #[inline(always)]
     fn admit_at_once(&self, now: Timestamp) -> Option<Attempt> {
+        if !self.plain().is_new() {
+            return self.admit_on_terms_at_once(now);
+        }
+        let leaf = self.leaf();
+        if !self.governed() {
+            return None;
+        }
+        let pass = leaf.breaker().pass_if_closed()?;
+        let tickets = self.take_at_once(1.0, now)?;
+        if !leaf.bulkhead().take() {
+            give_back(self.buckets(), 1.0, &tickets, now, now);
+            return None;
+        }
+        leaf.touch(now);
+        self.plain().send(now, pass);
+        Some(self.attempt(1, now, tickets, true, false))
+    }
+
+    /// The same of a call that has terms of its own, or is asked for again.
+    #[inline(never)]
+    fn admit_on_terms_at_once(&self, now: Timestamp) -> Option<Attempt> {
         let leaf = self.leaf();
         let mut state = self.state();
         if !self.governed() || !state.may_go(now, &self.target().settings.retry) {

@@ -219,8 +219,16 @@ impl Core {
     }
 
     /// Records a success that tells the limiter nothing, so that the time does not matter: what most calls end with.
-    #[inline]
+    #[inline(always)]
     fn served(&self, number: u32) -> Verdict {
+        let Some(pass) = self.plain().serve() else { return self.served_by_state(number) };
+        self.leaf().bulkhead().give_back();
+        self.answered(Some(pass));
+        Verdict::Done
+    }
+
+    #[inline(never)]
+    fn served_by_state(&self, number: u32) -> Verdict {
         let served = self.state().serve(number);
         let Some(Current { slot, pass, .. }) = served else { return self.verdict() };
         drop(slot);

@@ -1,11 +1,13 @@
 //! What a call and its attempts share, and how it is used again.
 
+mod plain;
 mod spares;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{self, AtomicU64};
 use std::time::Duration;
 
+use self::plain::Plain;
 use super::state::{State, Terms};
 use crate::clock::Timestamp;
 use crate::limiter::{Bucket, Tickets, take_at_once};
@@ -25,6 +27,7 @@ pub(super) struct Core {
 #[derive(Debug, Default)]
 struct Shared {
     collectors: Collectors,
+    plain: Plain,
     state: Mutex<State>,
 }
 
@@ -36,7 +39,7 @@ impl Shared {
 
     #[inline(never)]
     fn counted_in(collectors: Collectors) -> Arc<Shared> {
-        Arc::new(Shared { collectors, state: Mutex::default() })
+        Arc::new(Shared { collectors, ..Shared::default() })
     }
 }
 
@@ -90,8 +93,16 @@ impl Core {
         self.target.settings.enabled
     }
 
+    /// The call as far as it goes without [`state`](Self::state).
+    #[inline]
+    pub(super) fn plain(&self) -> &Plain {
+        &self.shared.plain
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock()
+        let mut state = self.shared.state.lock();
+        self.shared.plain.take_over(&mut state, self.leaf().bulkhead());
+        state
     }
 
     /// Whether anyone else has a part in it.
@@ -115,6 +126,10 @@ impl Core {
     /// The call is gone. A settled attempt may outlive it; what was charged for a retry that will not happen does not.
     #[inline(never)]
     pub(super) fn retry_no_more(&self) {
+        // Before it was asked for more there is no charge.
+        if !self.shared.plain.is_taken_over() {
+            return;
+        }
         let charge = {
             let mut state = self.state();
             // What paid for an attempt under way is that one's.
@@ -156,7 +171,12 @@ impl Core {
     #[inline(never)]
     pub(super) fn leave_spare(&self) {
         if self.shared.collectors.is_empty() {
-            self.state().blank();
+            // After whatever the others did before they let go of it.
+            atomic::fence(atomic::Ordering::Acquire);
+            if self.shared.plain.is_taken_over() {
+                self.shared.state.lock().blank();
+            }
+            self.shared.plain.blank();
             spares::keep(&self.shared);
         }
     }

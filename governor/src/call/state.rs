@@ -1,7 +1,8 @@
 //! How a call stands and what it goes by.
 //!
-//! Most calls say nothing of their own, are admitted at once and served. All that such a call writes is a few words of
-//! [`State`]; what only the others need is in [`More`], which comes with the first need of it.
+//! Most calls say nothing of their own, are admitted at once and served: what is to be known of them is in `core::plain`, and
+//! [`State`] takes it over when more is asked for. What only those need that have terms, wait or fail
+//! is in [`More`], which comes with the first need of it.
 
 use std::num::NonZeroU32;
 
@@ -78,7 +79,6 @@ impl Terms {
 
 impl State {
     /// What each of its attempts costs where units are counted.
-    #[inline]
     pub(super) fn units(&self) -> f64 {
         self.more.as_ref().and_then(|more| more.terms.cost).map_or(1.0, |cost| f64::from(cost.get()))
     }
@@ -108,57 +108,42 @@ impl State {
     }
 
     /// Whether another attempt may be admitted at this time, as far as that is for the call to say.
-    #[inline]
     pub(super) fn may_go(&self, now: Timestamp, provider: &RetrySettings) -> bool {
-        // No deadline is over when it begins: settings refuse one of zero.
-        let is_new = self.begun.is_none() && self.verdict.is_none() && self.more.is_none();
-        self.current.is_none() && (is_new || self.may_go_on(now, provider))
-    }
-
-    #[inline(never)]
-    fn may_go_on(&self, now: Timestamp, provider: &RetrySettings) -> bool {
-        let deadline = self.deadline(provider);
-        matches!(self.verdict, None | Some(Verdict::Retry { .. }))
+        self.current.is_none()
+            && matches!(self.verdict, None | Some(Verdict::Retry { .. }))
             && self.more.as_ref().is_none_or(|more| more.not_before <= now)
-            && deadline.is_none_or(|deadline| now < deadline)
+            && self.deadline(provider).is_none_or(|deadline| now < deadline)
     }
 
     /// Notes what the next attempt holds, and gives it its number.
-    #[inline(always)]
     pub(super) fn sent(&mut self, current: Current) -> u32 {
         if let Some(more) = &mut self.more {
             more.last_pass = current.pass;
         }
         self.attempts = self.attempts.saturating_add(1);
-        if let Some(before) = self.current.replace(current) {
-            let_go(before);
-        }
+        self.current = Some(current);
         self.attempts
     }
 
     /// The attempt of this number, if it has not reported.
-    #[inline]
     pub(super) fn current(&mut self, number: u32) -> Option<&mut Current> {
         if number == self.attempts { self.current.as_mut() } else { None }
     }
 
-    #[inline]
     pub(super) fn take_current(&mut self, number: u32) -> Option<Current> {
         if number == self.attempts { self.current.take() } else { None }
     }
 
-    #[inline]
     pub(super) fn take_charge(&mut self) -> Option<Charge> {
         self.more.as_mut().and_then(|more| more.charge.take())
     }
 
     /// The attempt of this number is served: says what it held, if it had not reported.
-    #[inline]
     pub(super) fn serve(&mut self, number: u32) -> Option<Current> {
         let current = self.take_current(number)?;
         self.verdict = Some(Verdict::Done);
         if let Some(charge) = self.take_charge() {
-            spend(charge);
+            charge.spend();
         }
         Some(current)
     }
@@ -173,32 +158,9 @@ impl State {
     }
 
     /// As new. Not by putting a new one in its place, which would write every word of it.
-    #[inline]
     pub(super) fn blank(&mut self) {
-        if self.current.is_some() || self.more.is_some() {
-            self.let_go();
-        }
-        let State { begun, attempts, current: _, verdict, more: _ } = self;
-        *begun = None;
-        *attempts = 0;
-        *verdict = None;
+        let State { begun, attempts, current, verdict, more } = self;
+        (*begun, *attempts, *verdict) = (None, 0, None);
+        (*current, *more) = (None, None);
     }
-
-    #[inline(never)]
-    fn let_go(&mut self) {
-        self.current = None;
-        self.more = None;
-    }
-}
-
-// ===== what few calls come to, apart from the rest =====
-
-#[inline(never)]
-fn spend(charge: Charge) {
-    charge.spend();
-}
-
-#[inline(never)]
-fn let_go(current: Current) {
-    drop(current);
 }

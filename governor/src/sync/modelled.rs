@@ -13,11 +13,6 @@ impl<T> Mutex<T> {
         Mutex(loom::sync::Mutex::new(value))
     }
 
-    /// Of a mutex that nobody else can lock.
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
