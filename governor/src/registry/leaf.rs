@@ -124,7 +124,7 @@ impl Leaf {
 
     /// By the settings in force, whatever a call began with.
     pub(crate) fn is_enabled(&self) -> bool {
-        self.settings().enabled
+        self.provider.settings.read().unwrap_or_else(PoisonError::into_inner).enabled
     }
 }
 
