@@ -164,7 +164,7 @@ impl Breaker {
         self.change(|inner| {
             let current = inner.generation;
             match inner.state {
-                State::Closed { .. } => return Ok(Pass { generation: current, probe: false }),
+                State::Closed { .. } => return Ok(Pass::of_closed(current)),
                 State::HalfOpen { .. } if held.is_some_and(|pass| pass.probe && pass.generation == current) => {}
                 State::Open { .. } | State::HalfOpen { .. } => match inner.refusal(now) {
                     Some(refused) => return Err(refused),
@@ -179,7 +179,7 @@ impl Breaker {
     /// Leave to send, if the circuit is closed.
     pub(crate) fn pass_if_closed(&self) -> Option<Pass> {
         let gate = self.gate();
-        (gate & SHUT == 0).then_some(Pass { generation: gate >> GENERATION, probe: false })
+        (gate & SHUT == 0).then_some(Pass::of_closed(gate >> GENERATION))
     }
 
     /// Lets the probe keep its place until then: it waits for something else.

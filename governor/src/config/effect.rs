@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::ConfigProblem;
 use super::known;
 use super::layer::{Provider, Rates, Service, Shared};
-use super::names::{is_operation, operation, split_verb};
+use super::names::{is_operation, service_of, split_verb};
 use super::read::At;
 use super::settings::ProviderSettings;
 use crate::catalogue::{self, PublishedLimit};
@@ -101,10 +101,7 @@ fn without_a_rate(provider: Option<&str>, (service, name, set): Bucket<'_>) -> O
 
 /// The services that are known of a provider, and those that are set for it.
 fn services<'a>(name: Option<&str>, provider: &'a Provider) -> BTreeSet<&'a str> {
-    let set = provider.services.values().map(|service| {
-        let key = service.key.value.as_str();
-        operation(key).or(split_verb(key).map(|(service, _)| (service, ""))).map_or(key, |(service, _)| service)
-    });
+    let set = provider.services.values().map(|service| service_of(&service.key.value));
     let published = name.into_iter().flat_map(known::services);
     set.chain(published.map(|service| -> &'a str { service })).collect()
 }

@@ -104,7 +104,8 @@ impl Variables {
 }
 
 fn variable(name: &Arc<str>, value: OsString) -> Result<Variable, String> {
-    let mut path: Vec<String> = name.get(PREFIX.len()..).unwrap_or_default().split("__").map(str::to_owned).collect();
+    let written = name.get(PREFIX.len()..).unwrap_or_default();
+    let mut path: Vec<String> = written.split("__").map(str::to_owned).collect();
     if path.iter().any(String::is_empty) {
         return Err(format!("names no key; write {PREFIX}<PROVIDER>__<KEY>"));
     }
@@ -123,7 +124,7 @@ fn variable(name: &Arc<str>, value: OsString) -> Result<Variable, String> {
     let node = Node::parse(&text).map_err(|error| error.message)?;
     // A mapping may be of a provider of any name.
     if !matches!(node.value, Value::Map(_))
-        && let Some(meant) = meant_path(name.get(PREFIX.len()..).unwrap_or_default())
+        && let Some(meant) = meant_path(written)
     {
         return Err(format!("names no key; write {meant}"));
     }

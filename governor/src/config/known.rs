@@ -1,6 +1,6 @@
 //! Names that the catalogue knows: providers, services of theirs, and operations of those.
 
-use super::names::{operation, split_verb};
+use super::names::service_of;
 use crate::catalogue::{self, is_match};
 
 /// Whether anything is published of a provider of this name.
@@ -57,8 +57,7 @@ pub(super) fn has_operation(provider: &str, service: Option<&str>, written: &str
 /// The name of a service in a variable's name, where shells allow no dash: with dashes, if nothing else can be meant. Those of AWS
 /// never have an underscore.
 pub(super) fn with_dashes(provider: &str, key: &str) -> Option<String> {
-    let service = operation(key).map(|(service, _)| service).or(split_verb(key).map(|(service, _)| service));
-    let service = service.unwrap_or(key);
+    let service = service_of(key);
     let dashed = service.replace('_', "-");
     let is_meant = provider == "aws" || services(provider).any(|known| known.eq_ignore_ascii_case(&dashed));
     is_meant.then(|| format!("{dashed}{}", key.get(service.len()..).unwrap_or_default()))

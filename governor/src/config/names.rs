@@ -141,6 +141,12 @@ pub(super) fn check_service(key: &str) -> Result<(), String> {
     Err(format!("`{key}` names an operation and a verb, but an operation goes without: write `{service}.{operation}`"))
 }
 
+/// The service that a key is about.
+pub(super) fn service_of(key: &str) -> &str {
+    let of_operation = operation(key).map(|(service, _)| service);
+    of_operation.or(split_verb(key).map(|(service, _)| service)).unwrap_or(key)
+}
+
 /// The service and the verb, in any case as it may come from a variable's name.
 pub(super) fn split_verb(key: &str) -> Option<(&str, Verb)> {
     let (name, code) = key.rsplit_once(':')?;
