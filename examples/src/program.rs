@@ -3,8 +3,10 @@
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::ExitCode;
 
+use cloud_governor::{Config, ConfigBuilder, ConfigError};
 use tracing_subscriber::EnvFilter;
 
 use crate::inventory::{Log, UNUSABLE};
@@ -76,6 +78,11 @@ impl Program {
             let _ = writeln!(io::stderr(), "{name}: {error}");
         }
     }
+}
+
+/// The governor's settings: the built-in ones, this file over them, and the environment.
+pub(crate) fn config(file: Option<&Path>) -> Result<Config, ConfigError> {
+    file.into_iter().fold(Config::builder(), ConfigBuilder::file).env().build()
 }
 
 /// Whether a token may go to this URL: by TLS, or to this machine.

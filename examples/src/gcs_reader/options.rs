@@ -8,7 +8,7 @@ use cloud_governor::{Config, ConfigError, PolicyError, RetryPolicy};
 
 use super::read::Object;
 use crate::inventory::Log;
-use crate::program::may_have_token;
+use crate::program::{self, may_have_token};
 use crate::sim::Fault;
 use crate::sim::gcp::FleetSize;
 
@@ -126,11 +126,7 @@ impl Args {
     /// # Errors
     /// [`UsageError::Config`].
     pub fn settings(&self) -> Result<Config, UsageError> {
-        let builder = match &self.config {
-            Some(file) => Config::builder().file(file),
-            None => Config::builder(),
-        };
-        Ok(builder.env().build()?)
+        Ok(program::config(self.config.as_deref())?)
     }
 
     /// Finds what is not for the parser to know.

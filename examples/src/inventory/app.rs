@@ -11,7 +11,7 @@ use super::options::{Args, Effort, Log};
 use super::progress::Bar;
 use super::report::Report;
 use super::world::{World, WorldError};
-use crate::program::{Program, interrupted};
+use crate::program::{self, Program, interrupted};
 
 /// The exit code of a command line or a configuration that is of no use.
 pub const UNUSABLE: u8 = 2;
@@ -72,8 +72,7 @@ pub async fn run(
 /// # Errors
 /// Whatever is wrong with either.
 pub fn config(args: &Args) -> Result<Config, ConfigError> {
-    let builder = args.config.iter().fold(Config::builder(), |builder, file| builder.file(file));
-    builder.env().build()
+    program::config(args.config.as_deref())
 }
 
 fn mode(args: &Args) -> Result<Mode, ConfigError> {

@@ -127,20 +127,20 @@ mod tests {
 
     #[test]
     fn what_is_published_for_an_operation_and_for_what_it_shares_holds_by_itself() {
-        let rows = rows("aws/123456789012/eu-west-1/ec2/RunInstances", "");
-        assert!(rows[0].starts_with("aws/123456789012/eu-west-1/ec2/RunInstances 2 a second,"), "{rows:?}");
-        assert!(rows[0].ends_with("calls published"), "{rows:?}");
-        assert!(rows[1].contains("/run-instances 2 a second,") && rows[1].contains(" units "), "{rows:?}");
-        let list = super::tests::rows("gcp/projects%2Fp/*/cloudasset/ListAssets", "");
+        let run = rows("aws/123456789012/eu-west-1/ec2/RunInstances", "");
+        assert!(run[0].starts_with("aws/123456789012/eu-west-1/ec2/RunInstances 2 a second,"), "{run:?}");
+        assert!(run[0].ends_with("calls published"), "{run:?}");
+        assert!(run[1].contains("/run-instances 2 a second,") && run[1].contains(" units "), "{run:?}");
+        let list = rows("gcp/projects%2Fp/*/cloudasset/ListAssets", "");
         assert!(list[0].contains("100 in each full minute calls published"), "{list:?}");
     }
 
     #[test]
     fn what_is_configured_takes_its_place_and_what_nobody_knows_is_found_out() {
         let yaml = "ratelimit: { aws: { services: { ec2.RunInstances: { max_rps: 7, burst: 9 } } } }";
-        let rows = rows("aws/1/eu-west-1/ec2/RunInstances", yaml);
-        assert_eq!(rows[0], "aws/1/eu-west-1/ec2/RunInstances 7 a second, 9 at once calls configured");
-        let unknown = super::tests::rows("github/octo/*/rest/ListRepos", "");
+        let configured = rows("aws/1/eu-west-1/ec2/RunInstances", yaml);
+        assert_eq!(configured[0], "aws/1/eu-west-1/ec2/RunInstances 7 a second, 9 at once calls configured");
+        let unknown = rows("github/octo/*/rest/ListRepos", "");
         assert_eq!(unknown, ["github/octo/*/rest starts at 20 a second calls nobody knows: it finds out"]);
     }
 

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use cloud_governor::{Config, ConfigError, Scope, catalogue};
+use cloud_governor::{ConfigError, Scope, catalogue};
 
 use super::holding::Holding;
 use super::listing::{Listing, UnknownName};
+use crate::program;
 
 /// Lists the limits that cloud providers publish, as the governor knows them, with their sources; or says what holds for one
 /// scope.
@@ -27,7 +28,7 @@ pub struct Args {
     /// CLOUD_GOVERNOR_CONFIG names, and the environment): aws/123456789012/eu-west-1/ec2/DescribeVpcs.
     #[arg(long, value_name = "SCOPE", conflicts_with_all = ["provider", "service"])]
     pub scope: Option<Scope>,
-    /// A configuration, a YAML file, in place of that which CLOUD_GOVERNOR_CONFIG names.
+    /// A configuration, a YAML file, under that which CLOUD_GOVERNOR_CONFIG names.
     #[arg(long, value_name = "FILE", requires = "scope")]
     pub config: Option<PathBuf>,
     /// As JSON, with nothing left out or put together.
@@ -41,11 +42,7 @@ impl Args {
     /// # Errors
     /// Whatever is wrong with the configuration.
     pub fn holding(&self, scope: &Scope) -> Result<Holding, ConfigError> {
-        let config = match &self.config {
-            Some(file) => Config::builder().file(file).env().build()?,
-            None => Config::load()?,
-        };
-        Ok(Holding::of(scope, &config))
+        Ok(Holding::of(scope, &program::config(self.config.as_deref())?))
     }
 
     /// The published limits that are asked for.
