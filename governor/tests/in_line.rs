@@ -128,3 +128,43 @@ fn a_call_gives_back_what_it_paid_also_if_its_buckets_count_something_else_by_th
         sent.finish(Outcome::Success);
     }
 }
+
+/// A circuit of one failure, whose probe waits for the next token.
+const SHUT: &str =
+    "ratelimit: { x: { max_rps: 0.001, burst: 1, max_retries: 0, breaker: { failures: 1, cooldown: 1 } } }";
+const SHUT_AND_OFF: &str = "ratelimit: { x: { enabled: false, max_rps: 0.001, burst: 1, max_retries: 0, breaker: { failures: 1, cooldown: 1 } } }";
+
+/// Whether there is a place for a probe again, after one that waited when its provider was switched off was dropped, admitted or
+/// not.
+fn frees_its_place(admit: bool) -> bool {
+    let (governor, clock) = governor(SHUT);
+    let mut failing = governor.call(&run());
+    let Poll::Ready(first) = poll_once(pin!(failing.admit())) else { panic!("it waits") };
+    first.unwrap().finish(Outcome::Failure(Classification::transient()));
+    clock.advance(Duration::from_secs(2));
+    let mut call = governor.call(&run()).policy(patient());
+    {
+        let mut admission = pin!(call.admit());
+        assert!(poll_once(admission.as_mut()).is_pending());
+        governor.reconfigure(config(SHUT_AND_OFF));
+        if admit {
+            let Poll::Ready(attempt) = poll_once(admission) else { panic!("it waits on") };
+            assert!(attempt.unwrap().is_probe());
+        }
+    }
+    governor.reconfigure(config(SHUT));
+    let mut next = governor.call(&run()).policy(patient());
+    let mut admission = pin!(next.admit());
+    assert!(poll_once(admission.as_mut()).is_pending(), "it would be refused were another the probe");
+    clock.advance(Duration::from_secs(1_001));
+    match poll_once(admission) {
+        Poll::Ready(attempt) => attempt.unwrap().is_probe(),
+        Poll::Pending => false,
+    }
+}
+
+#[test]
+fn a_probe_that_waits_when_its_provider_is_switched_off_leaves_its_place_however_it_is_dropped() {
+    assert!(frees_its_place(false));
+    assert!(frees_its_place(true));
+}
